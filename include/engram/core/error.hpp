@@ -1,0 +1,79 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// The one exception of the library: a sentence that says what was wrong, where, and what was expected.
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace engram {
+
+/// Bad input: shapes, names, files, numbers. Programs print `what()` and exit with code 2.
+struct error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// Concatenates anything that streams: message("lstm.gates: inputs have ", n, " columns").
+template <class... Parts>
+std::string message(const Parts&... parts) {
+    std::ostringstream out;
+    (out << ... << parts);
+    return out.str();
+}
+
+template <class... Parts>
+[[noreturn]] void fail(const Parts&... parts) {
+    throw error(message(parts...));
+}
+
+/// Throws the sentence made of `parts` unless `condition` holds.
+template <class... Parts>
+void require(bool condition, const Parts&... parts) {
+    if (!condition) [[unlikely]]
+        fail(parts...);
+}
+
+/// Number of single-character insertions, deletions and substitutions between two names.
+inline int edit_distance(std::string_view a, std::string_view b) {
+    std::vector<int> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        int diagonal = row[0];
+        row[0] = static_cast<int>(i);
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const int substituted = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+        }
+    }
+    return row[b.size()];
+}
+
+/// The valid name nearest to a mistyped one; empty when there are none.
+template <class Names>
+std::string nearest_name(std::string_view wrong, const Names& names) {
+    std::string best;
+    int distance = -1;
+    for (const auto& name : names) {
+        const int d = edit_distance(wrong, name);
+        if (distance < 0 || d < distance) {
+            distance = d;
+            best = std::string(name);
+        }
+    }
+    return best;
+}
+
+/// Throws "unknown <kind> 'x'; did you mean 'y'?" unless `name` is one of `names`.
+template <class Names>
+void require_known(std::string_view kind, std::string_view name, const Names& names) {
+    for (const auto& valid : names)
+        if (name == valid) return;
+    fail("unknown ", kind, " '", name, "'; did you mean '", nearest_name(name, names), "'?");
+}
+
+}  // namespace engram
