@@ -1,0 +1,42 @@
+# engram_add_ablation(NAME lstm_mem [TYPE engram::catalogue::lstm_mem] [HEADER engram/catalogue.hpp] [INCLUDE dir...])
+#
+# Makes the program build/bin/engram-<NAME> (train, evaluate, describe, sample) of one agent type. With TYPE and HEADER
+# it serves types outside the catalogue, such as a user's own memory.
+function(engram_add_ablation)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TYPE;HEADER" "INCLUDE")
+  if(NOT arg_NAME OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "engram_add_ablation(NAME name [TYPE type] [HEADER header] [INCLUDE dir...]): "
+                        "bad arguments '${ARGN}'")
+  endif()
+  set(NAME "${arg_NAME}")
+  set(TYPE "${arg_TYPE}")
+  set(HEADER "${arg_HEADER}")
+  if(NOT TYPE)
+    set(TYPE "engram::catalogue::${NAME}")
+  endif()
+  if(NOT HEADER)
+    set(HEADER "engram/catalogue.hpp")
+  endif()
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/ablation/${NAME}.cpp")
+  configure_file("${engram_SOURCE_DIR}/cmake/ablation.cpp.in" "${source}" @ONLY)
+  add_executable(engram-${NAME} "${source}")
+  target_include_directories(engram-${NAME} PRIVATE ${arg_INCLUDE})
+  target_link_libraries(engram-${NAME} PRIVATE engram_program engram_build_flags)
+  set_target_properties(engram-${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${ENGRAM_BIN_DIR}")
+endfunction()
+
+# engram_catalogue_names(<out> <header>): the names on the lines `using lstm_mem = ...;  // ablation` of the catalogue.
+function(engram_catalogue_names out header)
+  set(names)
+  if(EXISTS "${header}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
+    # The text between '=' and the comment may hold anything, so only the start and the end of a line are looked at.
+    file(STRINGS "${header}" lines REGEX "^ *using +[a-z0-9_]+ *=.*// *ablation")
+    foreach(line IN LISTS lines)
+      if(line MATCHES "^ *using +([a-z0-9_]+) *=")
+        list(APPEND names "${CMAKE_MATCH_1}")
+      endif()
+    endforeach()
+  endif()
+  set(${out} "${names}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,29 @@
+# Flags of the checkout's own binaries. They live on a private target: who links engram::engram inherits none of them.
+
+add_library(engram_build_flags INTERFACE)
+
+target_compile_options(engram_build_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion>
+  # Every product and every functor is one fixed chain of fused multiply-adds, in every build of the same machine.
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=fast>)
+
+# g++ 12 sees uninitialised values inside its own AVX-512 intrinsics and out-of-bounds reads in xtensor's sorts.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(engram_build_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized -Wno-array-bounds>)
+endif()
+
+# g++ 12 vectorises loops of unknown length at -O3 only.
+target_compile_options(engram_build_flags INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O3>)
+
+if(ENGRAM_NATIVE)
+  target_compile_options(engram_build_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
+endif()
+if(ENGRAM_WERROR)
+  target_compile_options(engram_build_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+if(ENGRAM_SANITIZE)
+  target_compile_options(engram_build_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer>)
+  target_link_options(engram_build_flags INTERFACE -fsanitize=address,undefined)
+endif()

@@ -1,0 +1,45 @@
+# Compiles one file without making an object.
+#   MODE=header   the header SOURCE, included twice and alone, compiles
+#   MODE=fail     SOURCE must not compile, and the message of its line 1 `// error: <fragment>` must appear
+#   MODE=twin     SOURCE compiles with -DENGRAM_TWIN: it fails for the stated reason and for no other
+
+string(REPLACE "|" ";" SYSTEM "${SYSTEM}")
+list(REMOVE_DUPLICATES SYSTEM)
+# -isystem /usr/include would hide the compiler's own headers from #include_next.
+list(REMOVE_ITEM SYSTEM "${INCLUDE}" "/usr/include" "")
+list(TRANSFORM SYSTEM PREPEND "-isystem")
+set(command "${COMPILER}" -std=c++20 -fsyntax-only "-I${INCLUDE}" ${SYSTEM})
+
+if(MODE STREQUAL "header")
+  string(MAKE_C_IDENTIFIER "${SOURCE}" name)
+  set(unit "${SCRATCH}/${name}.cpp")
+  file(WRITE "${unit}" "#include <${SOURCE}>\n#include <${SOURCE}>\n")
+  list(APPEND command -Wall -Wextra "${unit}")
+elseif(MODE STREQUAL "twin")
+  list(APPEND command -DENGRAM_TWIN "${SOURCE}")
+else()
+  list(APPEND command "${SOURCE}")
+endif()
+
+execute_process(COMMAND ${command} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+
+if(MODE STREQUAL "fail")
+  file(STRINGS "${SOURCE}" first LIMIT_COUNT 1)
+  if(NOT first MATCHES "^// error: (.+)$")
+    message(FATAL_ERROR "${SOURCE}: line 1 must be '// error: <expected message fragment>'")
+  endif()
+  set(expected "${CMAKE_MATCH_1}")
+  if(status EQUAL 0)
+    message(FATAL_ERROR "${SOURCE} compiles, but must fail with: ${expected}")
+  endif()
+  # Only what the compiler says counts: the quoted source lines under an error would always hold the fragment.
+  string(REGEX REPLACE "\n +[0-9]* *\\|[^\n]*" "" said "\n${output}")
+  string(FIND "${said}" "${expected}" position)
+  if(position EQUAL -1)
+    message(FATAL_ERROR "${SOURCE} fails, but without the message: ${expected}\n${output}")
+  endif()
+elseif(NOT status EQUAL 0)
+  message(FATAL_ERROR "${SOURCE} does not compile:\n${output}")
+elseif(NOT output STREQUAL "")
+  message("${output}")
+endif()

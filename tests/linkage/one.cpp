@@ -1,0 +1,8 @@
+// Every header in two translation units: a function that is not inline would be defined twice and fail to link.
+#include <every_header.hpp>
+
+int edit_distance_of_two(const char* a, const char* b);
+
+int main() {
+    return engram::edit_distance("usage", "image") == edit_distance_of_two("usage", "image") ? 0 : 1;
+}
