@@ -1,0 +1,159 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// FIFO episodic memory read through its K nearest neighbours (facts 1.3 and 1.4, errata M17, M18, M19).
+//
+//   write    slot = written mod N;  content = [p | v], key = W_k [p | v] + b_k as it was then (cached)
+//   select   the K valid slots with the smallest |key - q|^2 on cached keys; ties go to the lower slot
+//   read     d_j = |q - k_j|^2,  u_j = 1 / (epsilon + d_j),  w_j = u_j / sum u,  m = sum_j w_j v_j
+//   gradient dw_j / dd_l = w_j (w_l - [j = l]) / (epsilon + d_l);  contents are constants, the choice of slots too
+//
+// The read takes the keys of the chosen slots, recomputed by the caller (jumpy backpropagation) or gathered from the cache.
+// Selection costs N D multiply-adds at about the speed of memory and allocates nothing.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "engram/kernels/rows.hpp"
+
+namespace engram {
+
+/// One environment's ring of `slots` rows: content [N, C] = [p | v], key [N, D], norm [N] = |key|^2, and the number of
+/// writes since the last reset.
+template <class Real>
+struct knn_ring {
+    Real* content;
+    Real* key;
+    Real* norm;
+    std::int64_t* written;
+    int slots, content_width, key_width;
+};
+
+/// Slots that hold something: min(written, slots).
+template <class Real>
+int knn_valid(const knn_ring<Real>& ring) {
+    return static_cast<int>(std::min<std::int64_t>(*ring.written, ring.slots));
+}
+
+/// Forgets everything.
+template <class Real>
+void knn_reset(knn_ring<Real>& ring) {
+    *ring.written = 0;
+}
+
+/// Overwrites the oldest slot with content [C] and key [D]; returns the slot.
+template <class Real>
+int knn_write(const knn_ring<Real>& ring, const Real* content, const Real* key) {
+    const int slot = static_cast<int>((*ring.written)++ % ring.slots);
+    std::copy_n(content, ring.content_width, ring.content + std::ptrdiff_t(slot) * ring.content_width);
+    std::copy_n(key, ring.key_width, ring.key + std::ptrdiff_t(slot) * ring.key_width);
+    ring.norm[slot] = dot(key, key, ring.key_width);
+    return slot;
+}
+
+/// norm_i - 2 q . key_i for the first `valid` slots: the squared distance but for |q|^2, which orders nothing.
+/// Numbers that are not below infinity (NaN too) become infinity.
+template <class Real>
+void knn_distances(const knn_ring<Real>& ring, const Real* query, int valid, Real* distance) {
+    using P = pack<Real>;
+    const P infinity(std::numeric_limits<Real>::infinity());
+    const Real* row[P::width];
+    for (int first = 0; first < valid; first += P::width) {
+        const int count = std::min(P::width, valid - first);
+        // The last block repeats its last row, so that every slot is computed by the same instructions.
+        for (int i = 0; i < P::width; ++i)
+            row[i] = ring.key + std::ptrdiff_t(first + std::min(i, count - 1)) * ring.key_width;
+        const P product = dots<P::width>(query, row, ring.key_width);
+        const P d = P::load(ring.norm + first, count) - P(2) * product;
+        select(d < infinity, d, infinity).store(distance + first, count);
+    }
+}
+
+/// Writes the slots of the k smallest of distance [n] to slot, smallest first, ties to the lower slot; returns
+/// min(k, n). Infinite distances come last, in the order of their slots.
+template <class Real>
+int k_smallest(const Real* distance, int n, int k, int* slot) {
+    using P = pack<Real>;
+    constexpr Real infinity = std::numeric_limits<Real>::infinity();
+    k = std::min(k, n);
+    if (k <= 0) return 0;
+    int found = 0;
+    Real worst = infinity;
+    // Strictly below the worst kept so far while scanning upwards: an equal distance in a higher slot never displaces.
+    const auto offer = [&](int i) {
+        const Real d = distance[i];
+        if (!(d < worst)) return;
+        int at = found < k ? found++ : k - 1;
+        for (; at > 0 && d < distance[slot[at - 1]]; --at) slot[at] = slot[at - 1];
+        slot[at] = i;
+        if (found == k) worst = distance[slot[k - 1]];
+    };
+    constexpr int block = 4 * P::width;
+    int i = 0;
+    for (; i < n && found < k; ++i) offer(i);
+    for (; i + block <= n; i += block) {
+        auto below = P::load(distance + i) < P(worst);
+        for (int part = 1; part < 4; ++part) below = below | (P::load(distance + i + part * P::width) < P(worst));
+        if (any(below))
+            for (int j = i; j < i + block; ++j) offer(j);
+    }
+    for (; i < n; ++i) offer(i);
+    const int finite = found;
+    for (int j = 0; j < n && found < k; ++j)
+        if (std::find(slot, slot + finite, j) == slot + finite) slot[found++] = j;
+    return k;
+}
+
+/// The k valid slots nearest to query [D] on cached keys, nearest first, ties to the lower slot. Returns how many:
+/// min(k, valid), whatever the numbers. scratch [slots].
+template <class Real>
+int knn_select(const knn_ring<Real>& ring, const Real* query, int k, int* slot, Real* scratch) {
+    const int valid = knn_valid(ring);
+    knn_distances(ring, query, valid, scratch);
+    return k_smallest(scratch, valid, k, slot);
+}
+
+/// m [V] = sum_j w_j v_j over `found` neighbours with keys [found, D] and contents [found, C], v_j = content_j +
+/// value_offset. Keeps distance [found] and weight [found] for the gradient. No neighbour: m = 0.
+template <class Real>
+void knn_read(const Real* query, const Real* keys, int key_width, const Real* content, int content_width,
+              int value_offset, int value_width, int found, Real epsilon, Real* distance, Real* weight, Real* read) {
+    std::fill_n(read, value_width, Real(0));
+    if (found <= 0) return;
+    for (int j = 0; j < found; ++j)
+        distance[j] = squared_distance(query, keys + std::ptrdiff_t(j) * key_width, key_width);
+    // Scaled by the nearest: u lies in (0, 1], so that neither tiny nor huge distances overflow or vanish.
+    const Real nearest = epsilon + *std::min_element(distance, distance + found);
+    Real total = 0;
+    for (int j = 0; j < found; ++j) total += weight[j] = nearest / (epsilon + distance[j]);
+    for (int j = 0; j < found; ++j) {
+        weight[j] /= total;
+        add_scaled(read, weight[j], content + std::ptrdiff_t(j) * content_width + value_offset, value_width);
+    }
+}
+
+/// From d_read [V]: adds to d_query [D], stores d_keys [found, D] (null: keys are constants). The rest is as `knn_read`
+/// took and left it.
+template <class Real>
+void knn_read_gradient(const Real* query, const Real* keys, int key_width, const Real* content, int content_width,
+                       int value_offset, int value_width, int found, Real epsilon, const Real* distance,
+                       const Real* weight, const Real* d_read, Real* d_query, Real* d_keys) {
+    const auto d_weight = [&](int j) {
+        return dot(d_read, content + std::ptrdiff_t(j) * content_width + value_offset, value_width);
+    };
+    Real mean = 0;
+    for (int j = 0; j < found; ++j) mean += weight[j] * d_weight(j);
+    for (int j = 0; j < found; ++j) {
+        const Real d_distance = weight[j] * (mean - d_weight(j)) / (epsilon + distance[j]);
+        const Real* __restrict key = keys + std::ptrdiff_t(j) * key_width;
+        const Real twice = 2 * d_distance;
+        for (int i = 0; i < key_width; ++i) d_query[i] += twice * (query[i] - key[i]);
+        if (!d_keys) continue;
+        Real* __restrict d_key = d_keys + std::ptrdiff_t(j) * key_width;
+        for (int i = 0; i < key_width; ++i) d_key[i] = twice * (key[i] - query[i]);
+    }
+}
+
+}  // namespace engram
