@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Makes the Python environment that the peer benchmarks need, outside the source tree.
+#   benchmarks/peers/setup.sh [DIRECTORY] [extra arguments of pip install]
+# DIRECTORY defaults to $ENGRAM_PEERS_VENV, else ~/.cache/engram/peers. Only the CPU is used, but the default wheel of
+# torch for Linux brings its CUDA libraries along (about 5 GB); whoever has a CPU-only index names it as an extra argument.
+set -euo pipefail
+
+directory="${1:-${ENGRAM_PEERS_VENV:-$HOME/.cache/engram/peers}}"
+if [ $# -gt 0 ]; then shift; fi
+
+python3 -m venv "$directory"
+"$directory/bin/pip" install --quiet --no-cache-dir "$@" torch numpy safetensors
+"$directory/bin/python" -c 'import torch, numpy, safetensors
+print("torch", torch.__version__, "numpy", numpy.__version__, "safetensors", safetensors.__version__)'
+echo "ready: $directory/bin/python"
