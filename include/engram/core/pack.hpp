@@ -1,0 +1,263 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// pack<Real>: as many numbers as one SIMD register holds, with the operators and the maths of a single number.
+//
+// A functor `auto operator()(auto x)` written with these names runs on floats, on packs, and on duals of both
+// (core/dual.hpp). Float maths lives in core/float_maths.hpp; for double every lane calls the standard library, which is
+// slow and accurate: double serves gradient checks.
+
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
+#include "engram/core/device.hpp"
+#include "engram/core/float_maths.hpp"
+
+namespace engram {
+
+/// Bytes of a pack: one register of the instruction set the translation unit is compiled for.
+#if defined(__AVX512F__)
+inline constexpr int pack_bytes = 64;
+#elif defined(__AVX__)
+inline constexpr int pack_bytes = 32;
+#else
+inline constexpr int pack_bytes = 16;
+#endif
+
+template <class Scalar>
+concept arithmetic = std::is_arithmetic_v<Scalar>;
+
+template <class Real>
+struct pack;
+
+/// The outcome of a comparison of packs: a truth value for every lane.
+template <class Real>
+struct pack_mask {
+    using lane = std::conditional_t<sizeof(Real) == 4, int, long long>;
+    typedef lane native __attribute__((vector_size(pack_bytes)));
+    native bits;  // all ones where true
+
+    ENGRAM_HD bool operator[](int i) const { return bits[i] != 0; }
+    friend ENGRAM_HD pack_mask operator&(pack_mask a, pack_mask b) { return {a.bits & b.bits}; }
+    friend ENGRAM_HD pack_mask operator|(pack_mask a, pack_mask b) { return {a.bits | b.bits}; }
+    friend ENGRAM_HD pack_mask operator!(pack_mask a) { return {~a.bits}; }
+};
+
+template <class Real>
+struct pack {
+    static constexpr int width = pack_bytes / static_cast<int>(sizeof(Real));
+    typedef Real native __attribute__((vector_size(pack_bytes)));
+    using mask = pack_mask<Real>;
+    native lanes;
+
+    pack() = default;
+    template <arithmetic Scalar>
+    ENGRAM_HD pack(Scalar s) : lanes(native{} + static_cast<Real>(s)) {}
+    ENGRAM_HD explicit pack(native v) : lanes(v) {}
+
+    /// `width` numbers from any address.
+    static ENGRAM_HD pack load(const Real* from) {
+        native v;
+        std::memcpy(&v, from, sizeof v);
+        return pack(v);
+    }
+
+    /// The first `count` lanes (0 <= count <= width) from memory, the rest zero; touches no byte beyond them.
+    static ENGRAM_HD pack load(const Real* from, int count) {
+#if defined(__AVX512F__)
+        if constexpr (sizeof(Real) == 4)
+            return pack(native(_mm512_maskz_loadu_ps(first(count), from)));
+        else
+            return pack(native(_mm512_maskz_loadu_pd(first(count), from)));
+#else
+        native v{};
+        for (int i = 0; i < count; ++i) v[i] = from[i];
+        return pack(v);
+#endif
+    }
+
+    ENGRAM_HD void store(Real* to) const { std::memcpy(to, &lanes, sizeof lanes); }
+
+    ENGRAM_HD void store(Real* to, int count) const {
+#if defined(__AVX512F__)
+        if constexpr (sizeof(Real) == 4)
+            _mm512_mask_storeu_ps(to, first(count), lanes);
+        else
+            _mm512_mask_storeu_pd(to, first(count), lanes);
+#else
+        for (int i = 0; i < count; ++i) to[i] = lanes[i];
+#endif
+    }
+
+    ENGRAM_HD Real operator[](int i) const { return lanes[i]; }
+
+    /// Sum of the lanes, halves added to halves: the same order whatever the compiler.
+    ENGRAM_HD Real sum() const {
+        Real part[width];
+        store(part);
+        for (int half = width / 2; half > 0; half /= 2)
+            for (int i = 0; i < half; ++i) part[i] += part[i + half];
+        return part[0];
+    }
+
+    friend ENGRAM_HD pack operator+(pack a, pack b) { return pack(a.lanes + b.lanes); }
+    friend ENGRAM_HD pack operator-(pack a, pack b) { return pack(a.lanes - b.lanes); }
+    friend ENGRAM_HD pack operator*(pack a, pack b) { return pack(a.lanes * b.lanes); }
+    friend ENGRAM_HD pack operator/(pack a, pack b) { return pack(a.lanes / b.lanes); }
+    ENGRAM_HD pack operator-() const { return pack(-lanes); }
+    ENGRAM_HD pack& operator+=(pack b) { return *this = *this + b; }
+    ENGRAM_HD pack& operator-=(pack b) { return *this = *this - b; }
+    ENGRAM_HD pack& operator*=(pack b) { return *this = *this * b; }
+    ENGRAM_HD pack& operator/=(pack b) { return *this = *this / b; }
+
+    friend ENGRAM_HD mask operator<(pack a, pack b) { return {a.lanes < b.lanes}; }
+    friend ENGRAM_HD mask operator<=(pack a, pack b) { return {a.lanes <= b.lanes}; }
+    friend ENGRAM_HD mask operator>(pack a, pack b) { return {a.lanes > b.lanes}; }
+    friend ENGRAM_HD mask operator>=(pack a, pack b) { return {a.lanes >= b.lanes}; }
+    friend ENGRAM_HD mask operator==(pack a, pack b) { return {a.lanes == b.lanes}; }
+    friend ENGRAM_HD mask operator!=(pack a, pack b) { return {a.lanes != b.lanes}; }
+
+    /// a * b + c in one expression, so that every compiler contracts it where the target has fused multiply-add.
+    friend ENGRAM_HD pack multiply_add(pack a, pack b, pack c) { return pack(a.lanes * b.lanes + c.lanes); }
+
+    friend ENGRAM_HD pack abs(pack x) {
+        return pack(float_maths::as<native>(float_maths::as<typename mask::native>(x.lanes) & magnitude));
+    }
+    /// Both propagate NaN from either side.
+    friend ENGRAM_HD pack max(pack a, pack b) { return pack((a.lanes < b.lanes) | (b.lanes != b.lanes) ? b.lanes : a.lanes); }
+    friend ENGRAM_HD pack min(pack a, pack b) { return pack((a.lanes > b.lanes) | (b.lanes != b.lanes) ? b.lanes : a.lanes); }
+    friend ENGRAM_HD pack relu(pack x) { return pack(x.lanes < 0 ? native{} : x.lanes); }
+    friend ENGRAM_HD pack square(pack x) { return x * x; }
+    friend ENGRAM_HD pack reciprocal(pack x) { return pack(1 / x.lanes); }
+
+    friend ENGRAM_HD pack sqrt(pack x) {
+#if defined(__AVX512F__)
+        if constexpr (sizeof(Real) == 4)
+            return pack(native(_mm512_maskz_sqrt_ps(__mmask16(-1), x.lanes)));
+        else
+            return pack(native(_mm512_maskz_sqrt_pd(__mmask8(-1), x.lanes)));
+#elif defined(__AVX__)
+        if constexpr (sizeof(Real) == 4)
+            return pack(native(_mm256_sqrt_ps(x.lanes)));
+        else
+            return pack(native(_mm256_sqrt_pd(x.lanes)));
+#else
+        for (int i = 0; i < width; ++i) x.lanes[i] = std::sqrt(x.lanes[i]);
+        return x;
+#endif
+    }
+
+    friend ENGRAM_HD pack exp(pack x) { return on_lanes(x, [](auto v) { return float_maths::exp(v); }); }
+    friend ENGRAM_HD pack log(pack x) { return on_lanes(x, [](auto v) { return float_maths::log(v); }); }
+    friend ENGRAM_HD pack tanh(pack x) { return on_lanes(x, [](auto v) { return float_maths::tanh(v); }); }
+    friend ENGRAM_HD pack logistic(pack x) { return on_lanes(x, [](auto v) { return float_maths::logistic(v); }); }
+    friend ENGRAM_HD pack softplus(pack x) { return on_lanes(x, [](auto v) { return float_maths::softplus(v); }); }
+
+   private:
+    static constexpr typename mask::lane magnitude =
+        static_cast<typename mask::lane>(~(std::size_t{1} << (8 * sizeof(Real) - 1)));
+
+#if defined(__AVX512F__)
+    static ENGRAM_HD auto first(int count) {
+        using bits = std::conditional_t<sizeof(Real) == 4, __mmask16, __mmask8>;
+        return static_cast<bits>((1u << count) - 1u);
+    }
+#endif
+
+    /// Floats go through the vector body at once, doubles lane by lane.
+    template <class Maths>
+    static ENGRAM_HD pack on_lanes(pack x, Maths maths) {
+        if constexpr (sizeof(Real) == 4) {
+            return pack(maths(x.lanes));
+        } else {
+            for (int i = 0; i < width; ++i) x.lanes[i] = maths(static_cast<Real>(x.lanes[i]));
+            return x;
+        }
+    }
+};
+
+/// Lane by lane `mask ? a : b`; a and b are packs or numbers.
+template <class Real, std::convertible_to<pack<Real>> A, std::convertible_to<pack<Real>> B>
+ENGRAM_HD pack<Real> select(pack_mask<Real> mask, A a, B b) {
+    return pack<Real>(mask.bits ? pack<Real>(a).lanes : pack<Real>(b).lanes);
+}
+
+// The same names for one number. Templates, so that an unqualified call beside `using namespace engram` prefers ::exp.
+
+template <arithmetic A, arithmetic B>
+ENGRAM_HD constexpr std::common_type_t<A, B> select(bool condition, A a, B b) {
+    return condition ? a : b;
+}
+
+template <std::floating_point Real>
+ENGRAM_HD Real exp(Real x) {
+    return float_maths::exp(x);
+}
+template <std::floating_point Real>
+ENGRAM_HD Real log(Real x) {
+    return float_maths::log(x);
+}
+template <std::floating_point Real>
+ENGRAM_HD Real tanh(Real x) {
+    return float_maths::tanh(x);
+}
+template <std::floating_point Real>
+ENGRAM_HD Real logistic(Real x) {
+    return float_maths::logistic(x);
+}
+template <std::floating_point Real>
+ENGRAM_HD Real softplus(Real x) {
+    return float_maths::softplus(x);
+}
+template <std::floating_point Real>
+ENGRAM_HD Real sqrt(Real x) {
+    return std::sqrt(x);
+}
+template <std::floating_point Real>
+ENGRAM_HD constexpr Real abs(Real x) {
+    return x < 0 ? -x : x;
+}
+template <std::floating_point Real>
+ENGRAM_HD constexpr Real relu(Real x) {
+    return x < 0 ? Real(0) : x;
+}
+template <std::floating_point Real>
+ENGRAM_HD constexpr Real square(Real x) {
+    return x * x;
+}
+template <std::floating_point Real>
+ENGRAM_HD constexpr Real reciprocal(Real x) {
+    return 1 / x;
+}
+template <std::floating_point Real>
+ENGRAM_HD constexpr Real multiply_add(Real a, Real b, Real c) {
+    return a * b + c;
+}
+template <arithmetic A, arithmetic B>
+ENGRAM_HD constexpr std::common_type_t<A, B> max(A a, B b) {
+    using common = std::common_type_t<A, B>;
+    const common x = static_cast<common>(a), y = static_cast<common>(b);
+    return x < y || y != y ? y : x;
+}
+template <arithmetic A, arithmetic B>
+ENGRAM_HD constexpr std::common_type_t<A, B> min(A a, B b) {
+    using common = std::common_type_t<A, B>;
+    const common x = static_cast<common>(a), y = static_cast<common>(b);
+    return x > y || y != y ? y : x;
+}
+
+/// The number itself, without its derivatives; a number that is no dual is its own value.
+template <class Number>
+ENGRAM_HD constexpr Number value(const Number& x) {
+    return x;
+}
+
+}  // namespace engram
