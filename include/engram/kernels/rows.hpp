@@ -85,21 +85,27 @@ void add_scaled(Real* __restrict y, Real scale, const Real* __restrict x, int n)
 /// Dot products of `a` with `Rows` rows of n numbers (a power of two, at most the width), in lanes 0 .. Rows - 1, each
 /// with the bits that `dot` gives it.
 template <int Rows, class Real>
-pack<Real> dots(const Real* a, const Real* const* rows, int n) {
+ENGRAM_HD pack<Real> dots(const Real* a, const Real* const* rows, int n) {
     using P = pack<Real>;
-    return [&]<int... I>(std::integer_sequence<int, I...>) {
-        P sum[Rows] = {((void)I, P(0))...};
-        int i = 0;
-        for (; i + P::width <= n; i += P::width) {
-            const P x = P::load(a + i);
-            ((sum[I] = multiply_add(x, P::load(rows[I] + i), sum[I])), ...);
-        }
-        if (i < n) {
-            const P x = P::load(a + i, n - i);
-            ((sum[I] = multiply_add(x, P::load(rows[I] + i, n - i), sum[I])), ...);
-        }
-        return sums<Rows>(sum);
-    }(std::make_integer_sequence<int, Rows>{});
+    // Few rows at a time: more chains than the multiplier needs only scatter the reads.
+    constexpr int group = Rows < 4 ? Rows : 4;
+    P sum[Rows];
+    for (int first = 0; first < Rows; first += group)
+        [&]<int... I>(std::integer_sequence<int, I...>) {
+            P part[group] = {((void)I, P(0))...};
+            const Real* const row[group] = {rows[first + I]...};
+            int i = 0;
+            for (; i + P::width <= n; i += P::width) {
+                const P x = P::load(a + i);
+                ((part[I] = multiply_add(x, P::load(row[I] + i), part[I])), ...);
+            }
+            if (i < n) {
+                const P x = P::load(a + i, n - i);
+                ((part[I] = multiply_add(x, P::load(row[I] + i, n - i), part[I])), ...);
+            }
+            ((sum[first + I] = part[I]), ...);
+        }(std::make_integer_sequence<int, group>{});
+    return sums<Rows>(sum);
 }
 
 }  // namespace engram
