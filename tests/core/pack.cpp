@@ -90,6 +90,7 @@ TEST_CASE_TEMPLATE("operators mix with plain numbers", Real, float, double) {
         CHECK((x > y)[i] == (x[i] > y[i]));
         CHECK((x != 0)[i] == (x[i] != 0));
     }
+    CHECK(std::signbit(pack<Real>(Real(-0.0))[0]));
     CHECK(engram::max(2, 0.5f) == 2);
     CHECK(engram::select(true, 1, 2.5) == 1);
 }

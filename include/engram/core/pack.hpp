@@ -60,7 +60,7 @@ struct pack {
 
     pack() = default;
     template <arithmetic Scalar>
-    ENGRAM_HD pack(Scalar s) : lanes(native{} + static_cast<Real>(s)) {}
+    ENGRAM_HD pack(Scalar s) : lanes(static_cast<Real>(s) - native{}) {}  // minus zero, unlike plus, keeps -0 and folds away
     ENGRAM_HD explicit pack(native v) : lanes(v) {}
 
     /// `width` numbers from any address.
