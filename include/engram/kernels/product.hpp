@@ -1,0 +1,317 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Matrix products of few rows by large weights, y = b + sum_p x_p W_p, and their weight gradients, dW = x^T dy.
+//
+// General libraries repack the weights at every call; here they are packed once, when they change, into column panels that
+// a register tile reads in order. Every output element is ONE chain of fused multiply-adds in a fixed order (bias or old
+// y, then the parts, then their rows), whatever the number of rows of the call: a row computed alone, in a batch or
+// in a shard has the same bits.
+//
+// Row-major everywhere: x [m, k], W [k, n], y [m, n]; a row stride may be smaller than the row (overlapping rows, as in
+// convolutions). No call allocates but packed_weights::resize.
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "engram/core/error.hpp"
+#include "engram/core/pack.hpp"
+
+namespace engram {
+
+/// Rows and vectors of the register tile: 8 x 2 accumulators leave room in 32 registers, 6 x 2 fill 16.
+#if defined(__AVX512F__)
+inline constexpr int product_tile_rows = 8;
+#else
+inline constexpr int product_tile_rows = 6;
+#endif
+inline constexpr int product_tile_vectors = 2;
+
+/// Weights [k, n] as panels of `panel` columns, each panel [k, panel] contiguous, padded with zeros. A last panel that
+/// one vector can hold is only that wide.
+template <class Real>
+class packed_weights {
+   public:
+    static constexpr int width = pack<Real>::width;
+    static constexpr int panel = product_tile_vectors * width;
+
+    packed_weights() = default;
+    packed_weights(int k, int n) { resize(k, n); }
+
+    void resize(int k, int n) {
+        require(k >= 0 && n >= 0, "packed weights: a shape of [", k, ", ", n, "] was asked for");
+        const std::ptrdiff_t size = std::ptrdiff_t(k) * ((n + width - 1) / width * width);
+        rows_ = k;
+        columns_ = n;
+        data_.reset(static_cast<Real*>(::operator new(sizeof(Real) * std::size_t(size), alignment)));
+        std::fill_n(data_.get(), size, Real(0));
+    }
+
+    /// From row-major w[k][n].
+    void pack(const Real* w, int stride) {
+        fill([=](int k, int n) { return w[std::ptrdiff_t(k) * stride + n]; });
+    }
+
+    /// From row-major w[n][k]: this then holds its transpose.
+    void pack_transposed(const Real* w, int stride) {
+        fill([=](int k, int n) { return w[std::ptrdiff_t(n) * stride + k]; });
+    }
+
+    int rows() const { return rows_; }
+    int columns() const { return columns_; }
+    int panels() const { return (columns_ + panel - 1) / panel; }
+    int panel_vectors(int p) const { return columns_ - p * panel > width ? product_tile_vectors : 1; }
+
+    /// Row `row` of panel p; rows of a panel follow each other.
+    const Real* panel_row(int p, int row) const {
+        return data_.get() + std::ptrdiff_t(p) * panel * rows_ + std::ptrdiff_t(row) * panel_vectors(p) * width;
+    }
+
+   private:
+    static constexpr std::align_val_t alignment{64};
+    struct release {
+        void operator()(Real* p) const { ::operator delete(p, alignment); }
+    };
+
+    template <class Weight>
+    void fill(Weight weight) {
+        for (int p = 0; p < panels(); ++p) {
+            const int span = panel_vectors(p) * width, used = std::min(span, columns_ - p * panel);
+            Real* to = data_.get() + std::ptrdiff_t(p) * panel * rows_;
+            for (int k = 0; k < rows_; ++k)
+                for (int j = 0; j < used; ++j) to[std::ptrdiff_t(k) * span + j] = weight(k, p * panel + j);
+        }
+    }
+
+    std::unique_ptr<Real[], release> data_;
+    int rows_ = 0, columns_ = 0;
+};
+
+/// One addend of a product: x [m, rows] times rows first_row .. first_row + rows of the weights.
+template <class Real>
+struct product_part {
+    const Real* x;
+    std::ptrdiff_t stride;
+    const packed_weights<Real>* weights;
+    int first_row;
+    int rows;
+};
+
+/// Rows x Vectors accumulators that stay in registers. All indices are constants of fold expressions: GCC keeps an
+/// array in memory if a loop indexes it, at a third of the speed.
+template <class Real, int Rows, int Vectors>
+class product_tile {
+   public:
+    static constexpr int width = pack<Real>::width;
+
+    /// From y, a row of biases, or zero; `columns` of the Vectors * width exist in memory.
+    ENGRAM_HD void start(const Real* bias, const Real* y, std::ptrdiff_t y_stride, bool accumulate, int columns) {
+        if (accumulate)
+            each([&](auto row, auto vector) __attribute__((always_inline)) {
+                at(row, vector) = read(y + row() * y_stride, vector(), columns);
+            });
+        else if (bias)
+            each([&](auto row, auto vector)
+                     __attribute__((always_inline)) { at(row, vector) = read(bias, vector(), columns); });
+        else
+            each([&](auto row, auto vector) __attribute__((always_inline)) { at(row, vector) = pack<Real>(0); });
+    }
+
+    /// Adds x[row * row_stride + k * step] * w[k * w_step + column] for k = 0 .. count - 1, in this order.
+    ENGRAM_HD void add(const Real* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Real* w, std::ptrdiff_t w_step,
+                       int count) {
+        add(x, row_stride, step, w, w_step, count, std::make_integer_sequence<int, Rows>{},
+            std::make_integer_sequence<int, Vectors>{}, std::make_integer_sequence<int, Rows * Vectors>{});
+    }
+
+    ENGRAM_HD void finish(Real* y, std::ptrdiff_t y_stride, int columns) const {
+        each([&](auto row, auto vector) __attribute__((always_inline)) {
+            Real* to = y + row() * y_stride + vector() * width;
+            if (columns >= (vector() + 1) * width)
+                sums_[row() * Vectors + vector()].store(to);
+            else
+                sums_[row() * Vectors + vector()].store(to, columns - vector() * width);
+        });
+    }
+
+   private:
+    template <int... R, int... V, int... I>
+    ENGRAM_HD void add(const Real* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Real* w, std::ptrdiff_t w_step,
+                       int count, std::integer_sequence<int, R...>, std::integer_sequence<int, V...>,
+                       std::integer_sequence<int, I...>) {
+        const Real* rows[Rows] = {x + R * row_stride...};
+        pack<Real> sums[Rows * Vectors] = {sums_[I]...};
+        for (int k = 0; k < count; ++k) {
+            const pack<Real> weights[Vectors] = {pack<Real>::load(w + V * width)...};
+            const pack<Real> inputs[Rows] = {pack<Real>(*rows[R])...};
+            ((sums[I] = multiply_add(inputs[I / Vectors], weights[I % Vectors], sums[I])), ...);
+            ((rows[R] += step), ...);
+            w += w_step;
+        }
+        ((sums_[I] = sums[I]), ...);
+    }
+
+    template <class Body>
+    static ENGRAM_HD void each(Body body) {
+        [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+            (body(std::integral_constant<int, I / Vectors>{}, std::integral_constant<int, I % Vectors>{}), ...);
+        }(std::make_integer_sequence<int, Rows * Vectors>{});
+    }
+
+    static ENGRAM_HD pack<Real> read(const Real* row, int vector, int columns) {
+        return columns >= (vector + 1) * width ? pack<Real>::load(row + vector * width)
+                                               : pack<Real>::load(row + vector * width, columns - vector * width);
+    }
+
+    template <class Row, class Vector>
+    ENGRAM_HD pack<Real>& at(Row, Vector) {
+        return sums_[Row::value * Vectors + Vector::value];
+    }
+
+    pack<Real> sums_[Rows * Vectors];
+};
+
+/// Calls body(first row, integral_constant<rows of the tile>) over m rows: full tiles, then 4, 2, 1.
+template <class Body>
+ENGRAM_HD void for_row_tiles(int first, int m, Body body) {
+    int row = first;
+    for (; row + product_tile_rows <= m; row += product_tile_rows)
+        body(row, std::integral_constant<int, product_tile_rows>{});
+    for (; row + 4 <= m; row += 4) body(row, std::integral_constant<int, 4>{});
+    if (row + 2 <= m) {
+        body(row, std::integral_constant<int, 2>{});
+        row += 2;
+    }
+    if (row < m) body(row, std::integral_constant<int, 1>{});
+}
+
+/// y[m, n] = (accumulate ? y : bias or 0) + sum over the parts of x[m, 0..rows) W[first_row.., n].
+template <class Real>
+void multiply(const product_part<Real>* parts, int count, const Real* bias, bool accumulate, Real* y,
+              std::ptrdiff_t y_stride, int m) {
+    using weights = packed_weights<Real>;
+    if (count <= 0 || m <= 0) return;
+    const weights& shape = *parts[0].weights;
+    std::ptrdiff_t depth = 1;
+    for (int i = 0; i < count; ++i) depth += parts[i].rows;
+    // Blocks of rows whose inputs stay in the second-level cache while all panels pass over them.
+    constexpr std::ptrdiff_t cached = 256 * 1024 / static_cast<int>(sizeof(Real));
+    const int fitting = static_cast<int>(std::min<std::ptrdiff_t>(cached / depth, m));
+    const int block = std::max(2, fitting / product_tile_rows) * product_tile_rows;
+    for (int first = 0; first < m; first += block) {
+        const int last = std::min(m, first + block);
+        for (int p = 0; p < shape.panels(); ++p) {
+            const int column = p * weights::panel, columns = std::min(weights::panel, shape.columns() - column);
+            const auto tiles = [&](auto vectors) __attribute__((always_inline)) {
+                for_row_tiles(first, last, [&](int row, auto rows) __attribute__((always_inline)) {
+                    product_tile<Real, rows(), vectors()> tile;
+                    Real* to = y + row * y_stride + column;
+                    tile.start(bias ? bias + column : nullptr, to, y_stride, accumulate, columns);
+                    for (int i = 0; i < count; ++i) {
+                        const auto& part = parts[i];
+                        tile.add(part.x + row * part.stride, part.stride, 1, part.weights->panel_row(p, part.first_row),
+                                 vectors() * weights::width, part.rows);
+                    }
+                    tile.finish(to, y_stride, columns);
+                });
+            };
+            if (columns > weights::width)
+                tiles(std::integral_constant<int, product_tile_vectors>{});
+            else
+                tiles(std::integral_constant<int, 1>{});
+        }
+    }
+}
+
+/// Rows of x and dy that multiply_transposed takes at a time.
+inline constexpr int transposed_block = 320;
+
+/// Elements of the scratch memory of multiply_transposed.
+template <class Real>
+std::ptrdiff_t transposed_workspace(int k, int n, int m) {
+    constexpr int panel = packed_weights<Real>::panel;
+    const std::ptrdiff_t rows = std::min(m, transposed_block);
+    return rows * (k + (n + panel - 1) / panel * panel);
+}
+
+/// dw[k, n] (=|+=) sum over m of x[m, k] dy[m, n], one chain over m; workspace: transposed_workspace(k, n, m) elements.
+template <class Real>
+void multiply_transposed(const Real* x, std::ptrdiff_t x_stride, int k, const Real* dy, std::ptrdiff_t dy_stride, int n,
+                         int m, Real* dw, std::ptrdiff_t dw_stride, bool accumulate, Real* workspace) {
+    constexpr int width = pack<Real>::width, panel = packed_weights<Real>::panel;
+    if (m <= 0 && !accumulate)
+        for (int i = 0; i < k; ++i) std::fill_n(dw + i * dw_stride, n, Real(0));
+    for (int first = 0; first < m; first += transposed_block) {
+        const int rows = std::min(transposed_block, m - first);
+        const Real* xs = x + first * x_stride;
+        const Real* dys = dy + first * dy_stride;
+        const bool add = accumulate || first > 0;
+        // Columns of a strided matrix are gathered so that a tile reads them in order; what lies in the first-level
+        // cache anyway is read where it is.
+        constexpr std::ptrdiff_t near = 24 * 1024 / static_cast<int>(sizeof(Real));
+        const bool gather_x = rows * x_stride > near, gather_dy = n % width != 0 || rows * dy_stride > near;
+        Real* dy_panel = workspace + std::ptrdiff_t(rows) * k;
+        if (gather_x)
+            for_row_tiles(0, k, [&](int row, auto tile_rows) {
+                Real* to = workspace + std::ptrdiff_t(row) * rows;
+                for (int t = 0; t < rows; ++t)
+                    for (int r = 0; r < tile_rows(); ++r) to[t * tile_rows() + r] = xs[t * x_stride + row + r];
+            });
+        for (int column = 0; column < n; column += panel) {
+            const int columns = std::min(panel, n - column);
+            const auto tiles = [&](auto vectors) __attribute__((always_inline)) {
+                constexpr int span = vectors() * width;
+                if (gather_dy)
+                    for (int t = 0; t < rows; ++t)
+                        for (int v = 0; v < vectors(); ++v) {
+                            const Real* from = dys + t * dy_stride + column + v * width;
+                            const int there = std::min(width, columns - v * width);
+                            (there == width ? pack<Real>::load(from) : pack<Real>::load(from, there))
+                                .store(dy_panel + t * span + v * width);
+                        }
+                const Real* w = gather_dy ? dy_panel : dys + column;
+                const std::ptrdiff_t w_step = gather_dy ? span : dy_stride;
+                for_row_tiles(0, k, [&](int row, auto tile_rows) __attribute__((always_inline)) {
+                    product_tile<Real, tile_rows(), vectors()> tile;
+                    Real* to = dw + row * dw_stride + column;
+                    tile.start(nullptr, to, dw_stride, add, columns);
+                    if (gather_x)
+                        tile.add(workspace + std::ptrdiff_t(row) * rows, 1, tile_rows(), w, w_step, rows);
+                    else
+                        tile.add(xs + row, 1, x_stride, w, w_step, rows);
+                    tile.finish(to, dw_stride, columns);
+                });
+            };
+            if (columns > width)
+                tiles(std::integral_constant<int, product_tile_vectors>{});
+            else
+                tiles(std::integral_constant<int, 1>{});
+        }
+    }
+}
+
+/// db[n] (=|+=) sum over m of dy[m, n].
+template <class Real>
+void sum_rows(const Real* dy, std::ptrdiff_t dy_stride, int n, int m, Real* db, bool accumulate) {
+    constexpr int width = pack<Real>::width;
+    for (int column = 0; column < n; column += width) {
+        const int columns = std::min(width, n - column);
+        // Four chains: additions of one chain would wait for each other.
+        pack<Real> sums[4] = {accumulate ? pack<Real>::load(db + column, columns) : pack<Real>(0), 0, 0, 0};
+        const auto row = [&](int t) { return pack<Real>::load(dy + t * dy_stride + column, columns); };
+        int t = 0;
+        for (; t + 4 <= m; t += 4) {
+            sums[0] += row(t);
+            sums[1] += row(t + 1);
+            sums[2] += row(t + 2);
+            sums[3] += row(t + 3);
+        }
+        for (; t < m; ++t) sums[0] += row(t);
+        ((sums[0] + sums[1]) + (sums[2] + sums[3])).store(db + column, columns);
+    }
+}
+
+}  // namespace engram
