@@ -108,4 +108,81 @@ ENGRAM_HD pack<Real> dots(const Real* a, const Real* const* rows, int n) {
     return sums<Rows>(sum);
 }
 
+/// out_ij = a_i . b_j for `rows` rows a and `columns` rows b of n numbers, each with the bits that `dot` gives it.
+/// Strides are numbers from row to row.
+template <class Real>
+void row_products(const Real* a, std::ptrdiff_t a_stride, int rows, const Real* b, std::ptrdiff_t b_stride, int columns,
+                  int n, Real* out, std::ptrdiff_t out_stride) {
+    using P = pack<Real>;
+    // A tile has as many sums as a pack has lanes, so that one tree of pair sums finishes them all.
+    constexpr int A = P::width >= 8 ? 4 : 2, B = P::width / A;
+    for (int i = 0; i < rows; i += A)
+        for (int j = 0; j < columns; j += B)
+            [&]<int... I, int... J, int... S>(std::integer_sequence<int, I...>, std::integer_sequence<int, J...>,
+                                              std::integer_sequence<int, S...>) {
+                // Rows beyond the edge repeat the last one.
+                const Real* const left[A] = {a + (i + I < rows ? i + I : rows - 1) * a_stride...};
+                const Real* const right[B] = {b + (j + J < columns ? j + J : columns - 1) * b_stride...};
+                P sum[A * B] = {((void)S, P(0))...};
+                int at = 0;
+                for (; at + P::width <= n; at += P::width) {
+                    const P x[A] = {P::load(left[I] + at)...}, y[B] = {P::load(right[J] + at)...};
+                    ((sum[S] = multiply_add(x[S / B], y[S % B], sum[S])), ...);
+                }
+                if (at < n) {
+                    const P x[A] = {P::load(left[I] + at, n - at)...}, y[B] = {P::load(right[J] + at, n - at)...};
+                    ((sum[S] = multiply_add(x[S / B], y[S % B], sum[S])), ...);
+                }
+                const P total = sums<A * B>(sum);
+                for (int s = 0; s < A * B; ++s)
+                    if (i + s / B < rows && j + s % B < columns) out[(i + s / B) * out_stride + j + s % B] = total[s];
+            }(std::make_integer_sequence<int, A>{}, std::make_integer_sequence<int, B>{},
+              std::make_integer_sequence<int, A * B>{});
+}
+
+/// out_i = sum_r a_ir b_r (stored, or added to what is there) for `rows` rows of n numbers and `terms` rows b, where a_ir
+/// lies at a + i a_row + r a_term. Terms are summed in the order of r.
+template <bool Add, class Real>
+void weighted_rows(const Real* a, std::ptrdiff_t a_row, std::ptrdiff_t a_term, int rows, const Real* b,
+                   std::ptrdiff_t b_stride, int terms, Real* out, std::ptrdiff_t out_stride, int n) {
+    using P = pack<Real>;
+    // Register tile: Rows x Packs sums. A tail of the columns is one pack, partly filled.
+    const auto tile = [&]<int Rows, int Packs>(std::integral_constant<int, Rows>, std::integral_constant<int, Packs>,
+                                               int i, int at, int count) {
+        [&]<int... I, int... C, int... S>(std::integer_sequence<int, I...>, std::integer_sequence<int, C...>,
+                                          std::integer_sequence<int, S...>) {
+            const auto load = [&](const Real* p) { return Packs == 1 ? P::load(p, count) : P::load(p); };
+            const auto place = [&](int s) { return out + (i + s / Packs) * out_stride + at + s % Packs * P::width; };
+            P sum[Rows * Packs] = {(Add ? load(place(S)) : P(0))...};
+            const Real* weight = a + i * a_row;
+            const Real* row = b + at;
+            for (int r = 0; r < terms; ++r, weight += a_term, row += b_stride) {
+                const P x[Rows] = {P(weight[I * a_row])...}, y[Packs] = {load(row + C * P::width)...};
+                ((sum[S] = multiply_add(x[S / Packs], y[S % Packs], sum[S])), ...);
+            }
+            if constexpr (Packs == 1)
+                (sum[S].store(place(S), count), ...);
+            else
+                (sum[S].store(place(S)), ...);
+        }(std::make_integer_sequence<int, Rows>{}, std::make_integer_sequence<int, Packs>{},
+          std::make_integer_sequence<int, Rows * Packs>{});
+    };
+    constexpr int packs = pack_bytes == 64 ? 4 : 2;
+    constexpr std::integral_constant<int, packs> wide;
+    constexpr std::integral_constant<int, 4> four;
+    constexpr std::integral_constant<int, 1> one;
+    for (int at = 0; at < n;) {
+        const int left = n - at, columns = left >= packs * P::width ? packs * P::width : left < P::width ? left : P::width;
+        int i = 0;
+        if (columns == packs * P::width) {
+            for (; i + 4 <= rows; i += 4) tile(four, wide, i, at, columns);
+            for (; i < rows; ++i) tile(one, wide, i, at, columns);
+        } else {
+            for (; i + 4 <= rows; i += 4) tile(four, one, i, at, columns);
+            for (; i < rows; ++i) tile(one, one, i, at, columns);
+        }
+        at += columns;
+    }
+}
+
 }  // namespace engram
