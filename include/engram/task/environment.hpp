@@ -1,0 +1,197 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// What an environment is, and the face that the runtime sees.
+//
+// An environment is a trivially copyable struct without padding: its level, its own Philox stream, its episode. It
+// allocates nothing and points at nothing, so a CPU thread or a CUDA block runs the same code, and its bytes are its
+// checkpoint. Images are handed to `observe`; they are not part of the state. `valid` says whether saved bytes can be
+// an episode at all: what a damaged file holds must never become an index.
+//
+// `batch_environment` holds many of one kind behind the only virtual interface of the library. Row i draws from stream
+// first_stream + i of the seed, so splitting rows over batches or threads changes no episode. A finished episode is
+// followed by a fresh one within `step`: what is observed after `done` is the first observation of the next episode.
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "engram/core/device.hpp"
+#include "engram/core/error.hpp"
+#include "engram/core/philox.hpp"
+#include "engram/task/stimulus.hpp"
+
+namespace engram {
+
+/// What one step gave: the reward of the action, and whether it ended the episode.
+struct outcome {
+    float reward = 0;
+    bool done = false;
+};
+
+/// [height, width, channels], row-major, channels last.
+struct observation_shape {
+    int height = 1, width = 1, channels = 1;
+    constexpr int size() const { return height * width * channels; }
+    bool operator==(const observation_shape&) const = default;
+};
+
+/// What the current observation shows, for reports: the answer is the action that would be rewarded.
+struct trial_event {
+    int trial = 0;
+    int stimulus = 0;
+    bool repeat = false;
+    int answer = 0;
+    int action = -1;
+    bool correct = false;
+
+    /// The same event with the action that was taken.
+    constexpr trial_event answered(int taken) const { return {trial, stimulus, repeat, answer, taken, taken == answer}; }
+};
+
+/// One level of a task. `random_reward` is the expected episode reward of uniformly random actions; `longest_episode`
+/// is in agent steps.
+struct level_info {
+    std::string name;
+    float maximum_reward = 0, random_reward = 0;
+    int longest_episode = 0;
+};
+
+/// A task, its sizes, and its levels; the level trained on comes first.
+struct task_info {
+    std::string name;
+    observation_shape observation{};
+    float lowest = 0, highest = 1;  // range of every observed number
+    int actions = 0;
+    std::vector<std::string> levels{};
+    std::vector<level_info> level_details{};
+    std::string unit = "episode reward";
+
+    task_info& add_level(level_info level) {
+        levels.push_back(level.name);
+        level_details.push_back(std::move(level));
+        return *this;
+    }
+    const level_info& level(const std::string& wanted) const {
+        require_known(name + " level", wanted, levels);
+        for (const auto& found : level_details)
+            if (found.name == wanted) return found;
+        fail(name, ": level '", wanted, "' has no description");
+    }
+    float maximum_reward(const std::string& wanted) const { return level(wanted).maximum_reward; }
+};
+
+/// Settings of all tasks; a task reads what concerns it.
+struct task_options {
+    std::string data;                // folder with mnist/ and omniglot/; empty: built-in stimuli
+    std::string stimuli = "auto";    // auto, builtin, mnist, omniglot (auto: what the data folder has)
+    int stimulus_count = 1200;       // images of each split, train and holdout; 0: all (data sets only)
+    std::string frame = "small";     // small (16 x 16 x 3) or paper (72 x 96 x 3)
+    std::string scheme = "pool";     // visuomotor mapping: pool or staircase
+    int length = 100;                // T-Maze: shortest corridor
+    int length_spread = 10;          // T-Maze: the length is length + uniform {0, ..., spread}
+};
+
+template <class E>
+concept environment =
+    std::is_trivially_copyable_v<E> && std::has_unique_object_representations_v<E> &&
+    requires(E e, const E seen, const float* images, float* pixels, int action, const std::string& level,
+             const task_options& options, const stimulus_set* stimuli) {
+        { E::uses_stimuli } -> std::convertible_to<bool>;
+        { E::describe(options) } -> std::same_as<task_info>;
+        { E::make(level, options, stimuli) } -> std::same_as<E>;
+        { e.random } -> std::same_as<philox&>;
+        { e.reset() } -> std::same_as<void>;
+        { e.step(action) } -> std::same_as<outcome>;
+        { seen.observe(images, pixels) } -> std::same_as<void>;
+        { seen.event() } -> std::same_as<std::optional<trial_event>>;
+        { seen.level == seen.level } -> std::same_as<bool>;
+        { seen.valid() } -> std::same_as<bool>;
+    };
+
+/// Many environments of one task and level. Different rows may be stepped by different threads.
+class batch_environment {
+public:
+    virtual ~batch_environment() = default;
+    virtual int size() const = 0;
+    virtual const task_info& info() const = 0;
+    /// Starts new episodes in rows [first, first + count); a fresh batch has already done so.
+    virtual void reset(int first, int count) = 0;
+    /// Writes observation.size() numbers.
+    virtual void observe(int row, float* pixels) const = 0;
+    virtual outcome step(int row, int action) = 0;
+    virtual std::optional<trial_event> event(int row) const = 0;
+    /// The bytes that a checkpoint keeps, and their way back; they fit only the same task and level.
+    virtual std::span<const std::byte> state(int row) const = 0;
+    virtual void restore(int row, std::span<const std::byte> bytes) = 0;
+};
+
+/// The batch of an environment type.
+template <environment E>
+class batch_of final : public batch_environment {
+public:
+    batch_of(const std::string& level, int count, std::uint64_t seed, std::uint32_t first_stream,
+             const task_options& options, std::shared_ptr<const stimulus_set> stimuli)
+        : info_(E::describe(options)), stimuli_(std::move(stimuli)) {
+        require(count > 0, info_.name, ": a batch needs at least one environment, not ", count);
+        const E fresh = E::make(info_.level(level).name, options, stimuli_.get());
+        rows_.assign(static_cast<std::size_t>(count), fresh);
+        for (int i = 0; i < count; ++i)
+            row(i).random = philox(seed, stream_id("environment", first_stream + static_cast<std::uint32_t>(i)));
+        reset(0, count);
+    }
+
+    int size() const override { return static_cast<int>(rows_.size()); }
+    const task_info& info() const override { return info_; }
+
+    void reset(int first, int count) override {
+        require(first >= 0 && count >= 0 && first + count <= size(), info_.name, ": rows ", first, " to ",
+                first + count - 1, " were to be reset, but the batch has ", size());
+        for (int i = first; i < first + count; ++i) row(i).reset();
+    }
+
+    void observe(int i, float* pixels) const override {
+        row(i).observe(stimuli_ ? stimuli_->pixels().data() : nullptr, pixels);
+    }
+
+    outcome step(int i, int action) override {
+        require(action >= 0 && action < info_.actions, info_.name, ": action ", action,
+                " is out of range; expected 0 to ", info_.actions - 1);
+        const outcome result = row(i).step(action);
+        if (result.done) row(i).reset();
+        return result;
+    }
+
+    std::optional<trial_event> event(int i) const override { return row(i).event(); }
+
+    std::span<const std::byte> state(int i) const override { return std::as_bytes(std::span(&row(i), 1)); }
+
+    void restore(int i, std::span<const std::byte> bytes) override {
+        require(bytes.size() == sizeof(E), info_.name, ": the saved state has ", bytes.size(), " bytes, expected ",
+                sizeof(E));
+        E saved;
+        std::memcpy(static_cast<void*>(&saved), bytes.data(), sizeof(E));
+        require(saved.level == row(i).level, info_.name,
+                ": the saved state belongs to another level or to other task settings");
+        require(saved.valid(), info_.name, ": the saved state is corrupt");
+        row(i) = saved;
+    }
+
+private:
+    E& row(int i) { return rows_[static_cast<std::size_t>(i)]; }
+    const E& row(int i) const { return rows_[static_cast<std::size_t>(i)]; }
+
+    task_info info_;
+    std::shared_ptr<const stimulus_set> stimuli_;
+    std::vector<E> rows_;
+};
+
+}  // namespace engram
