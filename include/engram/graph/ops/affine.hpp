@@ -1,0 +1,147 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// affine: y = b + sum_i x_i W_i, several inputs against one stacked weight.
+//
+// W is [sum of widths, outputs], its row blocks in the order of the inputs, so a recurrent layer needs no concatenation.
+// In a scan the inputs known before the time loop are summed ahead of it over all T * B rows, the loop adds the others,
+// and every weight gradient is one product after the backward sweep. A sum runs in one fixed order (bias, hoisted
+// inputs, the others) whatever the number of rows, so a plan with T = 1 gives the bits of a plan with T = 50.
+
+#include <vector>
+
+#include <engram/graph/program.hpp>
+#include <engram/kernels/product.hpp>
+
+namespace engram {
+
+template <class Backend>
+struct affine_kernel final : kernel<Backend> {
+    using real = typename Backend::real;
+
+    affine_kernel(const binder<Backend>& b, linear weights)
+        : steps_(b.steps()), batch_(b.batch()), stepwise_(b.stepwise()), y_(b.out(0)), dy_(b.d_out(0)),
+          bias_(weights.bias.id >= 0 ? &b.store() : nullptr), bias_id_(weights.bias), forward_(b.store().packed_forward(weights.weight)) {
+        int row = 0;
+        for (std::size_t i = 0; i < b.op().inputs.size(); ++i) {
+            part p{b.in(i), b.d_in(i), row, nullptr, b.hoisted(i)};
+            if (p.dx) p.transposed = b.store().packed_transposed(weights.weight, row, p.x.width);
+            row += p.x.width;
+            parts_.push_back(p);
+        }
+        std::stable_sort(parts_.begin(), parts_.end(), [](const part& a, const part& c) { return a.hoisted > c.hoisted; });
+        hoisted_ = static_cast<int>(std::count_if(parts_.begin(), parts_.end(), [](const part& p) { return p.hoisted; }));
+        dw_ = b.d_parameter(weights.weight);
+        if (bias_) db_ = b.d_parameter(weights.bias);
+        if (dw_) {
+            std::ptrdiff_t need = 0;
+            for (const part& p : parts_)
+                need = std::max(need, transposed_workspace<real>(p.x.width, y_.width, p.x.step ? steps_ * batch_ : batch_));
+            workspace_.resize(static_cast<std::size_t>(need));
+        }
+        products_.resize(parts_.size());
+    }
+
+    void before() override {
+        if (split()) sum(0, hoisted_, 0, steps_, false);
+    }
+    void forward(int t, int steps) override {
+        if (split()) sum(hoisted_, static_cast<int>(parts_.size()), t, steps, true);
+        else sum(0, static_cast<int>(parts_.size()), t, steps, false);
+    }
+    void backward(int t, int steps) override {
+        for (const part& p : parts_)
+            if (p.dx && !(p.hoisted && split())) send(p, t, steps);
+        if (!stepwise_) weight_gradients(steps);
+    }
+    void after() override {
+        for (const part& p : parts_)
+            if (p.dx && p.hoisted && split()) send(p, 0, steps_);
+        weight_gradients(steps_);
+    }
+
+  private:
+    struct part {
+        operand<real> x, dx;
+        int first_row;
+        const packed_weights<real>* transposed;
+        bool hoisted;
+    };
+
+    bool split() const { return hoisted_ > 0 && steps_ > 1; }
+
+    void sum(int first, int last, int t, int steps, bool accumulate) {
+        for (int i = first; i < last; ++i) {
+            const part& p = parts_[static_cast<std::size_t>(i)];
+            products_[static_cast<std::size_t>(i - first)] = {p.x.at(t), p.x.stride, forward_, p.first_row, p.x.width};
+        }
+        multiply(products_.data(), last - first, bias_ ? bias_->values(bias_id_) : nullptr, accumulate, y_.at(t), y_.stride,
+                 steps * batch_);
+    }
+    void send(const part& p, int t, int steps) {
+        const product_part<real> product{dy_.at(t), dy_.stride, p.transposed, 0, y_.width};
+        multiply(&product, 1, static_cast<const real*>(nullptr), p.dx.accumulate, p.dx.at(t), p.dx.stride, steps * batch_);
+    }
+    void weight_gradients(int steps) {
+        if (!dy_) return;
+        if (dw_)
+            for (const part& p : parts_) {
+                real* dw = dw_.data + p.first_row * dw_.stride;
+                if (p.x.step || steps == 1) {
+                    multiply_transposed(p.x.data, p.x.stride, p.x.width, dy_.data, dy_.stride, y_.width, steps * batch_, dw,
+                                        dw_.stride, dw_.accumulate, workspace_.data());
+                } else {
+                    // One row a batch entry meets the gradients of all steps.
+                    for (int t = 0; t < steps; ++t)
+                        multiply_transposed(p.x.data, p.x.stride, p.x.width, dy_.at(t), dy_.stride, y_.width, batch_, dw,
+                                            dw_.stride, dw_.accumulate || t > 0, workspace_.data());
+                }
+            }
+        if (db_) sum_rows(dy_.data, dy_.stride, y_.width, steps * batch_, db_.data, db_.accumulate);
+    }
+
+    int steps_, batch_;
+    bool stepwise_;
+    operand<real> y_, dy_;
+    parameters<real>* bias_;
+    parameter bias_id_;
+    const packed_weights<real>* forward_;
+    std::vector<part> parts_;
+    std::vector<product_part<real>> products_;
+    int hoisted_ = 0;
+    operand<real> dw_, db_;
+    aligned_vector<real> workspace_;
+};
+
+template <class Backend>
+struct affine_operation final : operation<Backend> {
+    linear weights;
+    std::unique_ptr<kernel<Backend>> bind(const binder<Backend>& b) const override {
+        return std::make_unique<affine_kernel<Backend>>(b, weights);
+    }
+};
+
+/// [T, B, outputs] from inputs whose widths add up to the rows of the weight.
+template <class Backend>
+var<Backend> affine(const std::string& name, const std::vector<var<Backend>>& inputs, linear weights) {
+    require(!inputs.empty(), name, ": an affine map needs an input");
+    graph<Backend>& g = *inputs[0].owner;
+    auto op = std::make_unique<affine_operation<Backend>>();
+    op->name = name;
+    op->weights = weights;
+    op->splits = true;
+    op->parameters = {weights.weight.id};
+    if (weights.bias.id >= 0) op->parameters.push_back(weights.bias.id);
+    int columns = 0;
+    for (const auto& v : inputs) {
+        op->inputs.push_back(g.own(name, v));
+        columns += v.width;
+    }
+    const auto& w = g.store()[weights.weight];
+    require(columns == w.rows, g.full_name(name), ": inputs have ", columns, " columns, the weight '", w.name, "' is [", w.rows,
+            ",", w.columns, "]");
+    const extent rows = g.common_rows(op->inputs);
+    return g.add(std::move(op), {w.columns}, rows)[0];
+}
+
+}  // namespace engram

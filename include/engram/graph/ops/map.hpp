@@ -1,0 +1,198 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// map: pointwise maths, written once.
+//
+// A functor `auto operator()(auto... x) const` runs on SIMD packs in the forward sweep and on activity-masked duals of
+// packs in the backward sweep, so a fused LSTM cell, a gate or a loss needs no hand-written derivative. It returns one
+// number or a tuple of them. Inputs are [T, B, F] or one column wide, which is used for all F columns; outputs are
+// [T, B, F]. Use `select` instead of `if`, and `auto` locals.
+
+#include <tuple>
+#include <utility>
+
+#include <engram/core/dual.hpp>
+#include <engram/core/pack.hpp>
+#include <engram/graph/program.hpp>
+
+namespace engram {
+
+namespace detail {
+
+template <class T>
+inline constexpr bool map_is_tuple = false;
+template <class... T>
+inline constexpr bool map_is_tuple<std::tuple<T...>> = true;
+
+template <class T>
+constexpr decltype(auto) map_tuple(T&& value) {
+    if constexpr (map_is_tuple<std::remove_cvref_t<T>>) return std::forward<T>(value);
+    else return std::tuple<std::remove_cvref_t<T>>(std::forward<T>(value));
+}
+
+template <class Real, class Functor, std::size_t... I>
+auto map_result(Functor f, std::index_sequence<I...>) -> decltype(map_tuple(f((static_cast<void>(I), pack<Real>(Real(0)))...)));
+
+template <class Real, class Functor, int N>
+inline constexpr int map_outputs =
+    static_cast<int>(std::tuple_size_v<std::remove_cvref_t<decltype(map_result<Real>(std::declval<Functor>(), std::make_index_sequence<N>{}))>>);
+
+}  // namespace detail
+
+template <class Backend, class Functor, int N>
+struct map_kernel final : kernel<Backend> {
+    using real = typename Backend::real;
+    using lanes = pack<real>;
+    static constexpr int M = detail::map_outputs<real, Functor, N>;
+
+    map_kernel(const binder<Backend>& b, Functor f) : functor(f), batch(b.batch()), width(b.out(0).width) {
+        for (int i = 0; i < N; ++i) {
+            in[i] = b.in(static_cast<std::size_t>(i));
+            d_in[i] = b.d_in(static_cast<std::size_t>(i));
+            broadcast[i] = in[i].width != width;
+        }
+        for (int i = 0; i < M; ++i) {
+            out[i] = b.out(static_cast<std::size_t>(i));
+            d_out[i] = b.d_out(static_cast<std::size_t>(i));
+        }
+        // Dense operands of one width are one long row.
+        dense = true;
+        for (int i = 0; i < N; ++i) dense &= in[i].stride == width && !broadcast[i] && (!d_in[i] || d_in[i].stride == width);
+        for (int i = 0; i < M; ++i) dense &= out[i].stride == width;
+    }
+
+    void forward(int t, int steps) override {
+        if (dense) return forward_row(t, 0, steps * batch * width);
+        for (int r = 0; r < steps * batch; ++r) forward_row(t, r, width);
+    }
+    void backward(int t, int steps) override {
+        if (dense) return backward_row(t, 0, steps * batch * width);
+        for (int r = 0; r < steps * batch; ++r) backward_row(t, r, width);
+    }
+
+  private:
+    template <std::size_t... I, std::size_t... O>
+    void forward_columns(const real* const* x, real* const* y, int n, std::index_sequence<I...>, std::index_sequence<O...>) {
+        int c = 0;
+        const auto f = functor;
+        for (; c + lanes::width <= n; c += lanes::width) {
+            const auto result = detail::map_tuple(f((broadcast[I] ? lanes(*x[I]) : lanes::load(x[I] + c))...));
+            (lanes(std::get<O>(result)).store(y[O] + c), ...);
+        }
+        if (c < n) {
+            const auto result = detail::map_tuple(f((broadcast[I] ? lanes(*x[I]) : lanes::load(x[I] + c, n - c))...));
+            (lanes(std::get<O>(result)).store(y[O] + c, n - c), ...);
+        }
+    }
+
+    void forward_row(int t, int row, int n) {
+        const real* x[N];
+        real* y[M];
+        for (int i = 0; i < N; ++i) x[i] = in[i].at(t) + row * in[i].stride;
+        for (int i = 0; i < M; ++i) y[i] = out[i].at(t) + row * out[i].stride;
+        forward_columns(x, y, n, std::make_index_sequence<N>{}, std::make_index_sequence<M>{});
+    }
+
+    template <std::size_t I, class Results, std::size_t... O>
+    static lanes slope(const Results& results, const lanes* dy, std::index_sequence<O...>) {
+        lanes sum(real(0));
+        const auto add = [&](const auto& result, const lanes& g) {
+            if constexpr (is_dual<std::remove_cvref_t<decltype(result)>>)
+                if constexpr ((std::remove_cvref_t<decltype(result)>::mask >> I) & 1u) sum += derivative<static_cast<int>(I)>(result) * g;
+        };
+        (add(std::get<O>(results), dy[O]), ...);
+        return sum;
+    }
+
+    template <std::size_t I, class Results>
+    void send(const Results& results, const lanes* dy, real* dx, lanes& total, int c, int count) {
+        if (!dx) return;
+        lanes s = slope<I>(results, dy, std::make_index_sequence<M>{});
+        if (broadcast[I]) {
+            // Lanes beyond the row hold arbitrary numbers.
+            if (count < lanes::width) {
+                real kept[lanes::width] = {};
+                s.store(kept, count);
+                s = lanes::load(kept);
+            }
+            total += s;
+        } else if (count == lanes::width) {
+            if (d_in[I].accumulate) s += lanes::load(dx + c);
+            s.store(dx + c);
+        } else {
+            if (d_in[I].accumulate) s += lanes::load(dx + c, count);
+            s.store(dx + c, count);
+        }
+    }
+
+    template <std::size_t... I>
+    void backward_columns(const real* const* x, const real* const* dy, real* const* dx, int n, std::index_sequence<I...>) {
+        lanes total[N] = {((void)I, lanes(real(0)))...};
+        const auto f = functor;
+        const auto block = [&](int c, int count, auto load) {
+            const auto results = detail::map_tuple(f(make_input<static_cast<int>(I)>(broadcast[I] ? lanes(*x[I]) : load(x[I] + c))...));
+            lanes g[M];
+            for (int o = 0; o < M; ++o) g[o] = dy[o] ? load(dy[o] + c) : lanes(real(0));
+            (send<I>(results, g, dx[I], total[I], c, count), ...);
+        };
+        int c = 0;
+        for (; c + lanes::width <= n; c += lanes::width) block(c, lanes::width, [](const real* p) { return lanes::load(p); });
+        if (c < n) block(c, n - c, [left = n - c](const real* p) { return lanes::load(p, left); });
+        for (int i = 0; i < N; ++i)
+            if (broadcast[i] && dx[i]) *dx[i] = d_in[i].accumulate ? *dx[i] + total[i].sum() : total[i].sum();
+    }
+
+    void backward_row(int t, int row, int n) {
+        const real* x[N];
+        const real* dy[M];
+        real* dx[N];
+        for (int i = 0; i < N; ++i) {
+            x[i] = in[i].at(t) + row * in[i].stride;
+            dx[i] = d_in[i] ? d_in[i].at(t) + row * d_in[i].stride : nullptr;
+        }
+        for (int i = 0; i < M; ++i) dy[i] = d_out[i] ? d_out[i].at(t) + row * d_out[i].stride : nullptr;
+        backward_columns(x, dy, dx, n, std::make_index_sequence<N>{});
+    }
+
+    Functor functor;
+    int batch, width;
+    operand<real> in[N], d_in[N], out[M], d_out[M];
+    bool broadcast[N];
+    bool dense;
+};
+
+template <class Backend, class Functor, int N>
+struct map_operation final : operation<Backend> {
+    Functor functor;
+    explicit map_operation(Functor f) : functor(f) {}
+    std::unique_ptr<kernel<Backend>> bind(const binder<Backend>& b) const override {
+        return std::make_unique<map_kernel<Backend, Functor, N>>(b, functor);
+    }
+};
+
+/// Applies `f` column by column; returns one var, or an array of them if `f` returns a tuple.
+template <class Functor, class Backend, class... More>
+auto map(const std::string& name, Functor f, const var<Backend>& first, const More&... more) {
+    constexpr int N = 1 + static_cast<int>(sizeof...(More));
+    constexpr int M = detail::map_outputs<typename Backend::real, Functor, N>;
+    graph<Backend>& g = *first.owner;
+    auto op = std::make_unique<map_operation<Backend, Functor, N>>(f);
+    op->name = name;
+    for (const var<Backend>& v : {first, more...}) op->inputs.push_back(g.own(name, v));
+    int width = 1;
+    for (const view& v : op->inputs) width = std::max(width, v.width);
+    for (const view& v : op->inputs)
+        require(v.width == width || v.width == 1, g.full_name(name), ": inputs of ", width, " and ", v.width,
+                " columns do not go together; widths must be equal or 1");
+    const extent rows = g.common_rows(op->inputs);
+    auto outputs = g.add(std::move(op), std::vector<int>(static_cast<std::size_t>(M), width), rows);
+    if constexpr (M == 1) {
+        return outputs[0];
+    } else {
+        std::array<var<Backend>, static_cast<std::size_t>(M)> all;
+        std::copy(outputs.begin(), outputs.end(), all.begin());
+        return all;
+    }
+}
+
+}  // namespace engram
