@@ -10,7 +10,7 @@ cached, so T x B frames pass through the network in an update. Not timed: puttin
 The scores of CPC for prediction distance k are one [T-k, T-k] matrix for each row, positives on its diagonal.
 
 The file given by --weights or made by --save holds, besides the weights, ring and initial state of mra_core.py:
-    encoder.<s>.entry.weight, encoder.<s>.<b>.first.weight, .second.weight [3, 3, in, out], .bias [out]; s = 0..2, b = 0, 1
+    encoder.<s>.entry.weight, encoder.<s>.<b>.first.weight, .second.weight [3, 3, in, out], .bias [out]; s 0..2, b 0..1
     encoder.out.weight [9*12*32, 256] rows in order row, column, channel; encoder.out.bias [256]
     policy.weight [H, A], policy.bias; value.weight [H, 1], value.bias; cpc.weight [N, H, X], k = 1..N
     images (U8), actions [T, B] (I32), rewards, discounts, behaviour.log_probability [T, B], bootstrap [B]
@@ -53,7 +53,7 @@ class Encoder(torch.nn.Module):
     def forward(self, images):
         y = images
         for entry, blocks in zip(self.entries, self.blocks):
-            y = F.max_pool2d(entry(y), 3, 2, ceil_mode=True)  # for even sizes the padding of SAME is behind the end only
+            y = F.max_pool2d(entry(y), 3, 2, ceil_mode=True)  # SAME pads even sizes behind the end only
             for block in blocks:
                 y = block(y)
         return F.relu(self.out(F.relu(y).permute(0, 2, 3, 1).flatten(1)))

@@ -3,7 +3,7 @@
 # Makes the Python environment that the peer benchmarks need, outside the source tree.
 #   benchmarks/peers/setup.sh [DIRECTORY] [extra arguments of pip install]
 # DIRECTORY defaults to $ENGRAM_PEERS_VENV, else ~/.cache/engram/peers. Only the CPU is used, but the default wheel of
-# torch for Linux brings its CUDA libraries along (about 5 GB); whoever has a CPU-only index names it as an extra argument.
+# torch for Linux brings its CUDA libraries along (5 GB); whoever has a CPU-only index names it as an extra argument.
 set -euo pipefail
 
 directory="${1:-${ENGRAM_PEERS_VENV:-$HOME/.cache/engram/peers}}"

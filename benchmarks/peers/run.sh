@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Runs the same work here and in PyTorch in turn, several rounds, and prints the ratios of the medians.
+#   benchmarks/peers/run.sh [core|update|all] [CORE_PROGRAM [UPDATE_PROGRAM]]
+# Programs default to build/bin/bench-mra_core and build/bin/bench-mra_update. Both sides read the same weights, inputs
+# and memory from one file; their outputs and gradients are compared before anything is timed. A missing program leaves
+# the PyTorch figures alone. Environment:
+#   ENGRAM_PEERS_PYTHON  interpreter of the environment made by setup.sh
+#   ROUNDS (5), THREADS ("1 2"), CORE_REPEATS (5), UPDATE_REPEATS (1), STEPS (50), BATCH (16), TOLERANCE (1e-3)
+#   RESULTS              file that receives every JSON line; a temporary one by default
+set -euo pipefail
+
+here="$(cd "$(dirname "$0")" && pwd)"
+what="${1:-all}"
+core="${2:-build/bin/bench-mra_core}"
+update="${3:-build/bin/bench-mra_update}"
+python="${ENGRAM_PEERS_PYTHON:-${ENGRAM_PEERS_VENV:-$HOME/.cache/engram/peers}/bin/python}"
+rounds="${ROUNDS:-5}"
+threads="${THREADS:-1 2}"
+shape=(--steps "${STEPS:-50}" --batch "${BATCH:-16}")
+
+case "$what" in core | update | all) ;; *)
+    echo "run.sh: '$what' is none of core, update, all" >&2
+    exit 2
+    ;;
+esac
+if ! "$python" -c 'import torch, numpy, safetensors' 2>/dev/null; then
+    echo "run.sh: '$python' has no torch, numpy and safetensors; make it with benchmarks/peers/setup.sh" >&2
+    exit 2
+fi
+
+folder="$(mktemp -d)"
+trap 'rm -rf "$folder"' EXIT
+results="${RESULTS:-$folder/results.jsonl}"
+: > "$results"
+
+# a thread pool that waits by spinning loses far more to a busy core than its share, so ratios want a quiet machine
+read -r load _ < /proc/loadavg
+echo "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) cores, load $load"
+if [ "${load%%.*}" -ge 1 ]; then echo "run.sh: the machine is busy; the ratios will mean little" >&2; fi
+
+# keep SIDE NAME JSON-LINE: the last line of a program's output, marked with the side that it is of
+keep() {
+    printf '{"side": "%s", "name": "%s", %s\n' "$1" "$2" "${3#\{}" >> "$results"
+    printf '%-8s %s\n' "$1" "$3"
+}
+
+# one NAME PROGRAM REPEATS
+one() {
+    local name="$1" program="$2" repeats="$3" round count
+    local weights="$folder/$name.safetensors"
+    local ours="$folder/$name-engram.safetensors" theirs="$folder/$name-torch.safetensors"
+    echo "== $name"
+    "$python" "$here/$name.py" "${shape[@]}" --repeats 0 --save "$weights" --outputs "$theirs"
+    if [ -x "$program" ]; then
+        "$program" --threads 1 --repeats 1 --weights "$weights" --outputs "$ours" > /dev/null
+        "$python" "$here/compare.py" "$theirs" "$ours" --tolerance "${TOLERANCE:-1e-3}"
+    else
+        echo "no program '$program': PyTorch alone"
+    fi
+    for ((round = 0; round < rounds; round++)); do
+        for count in $threads; do
+            if [ -x "$program" ]; then
+                keep engram "$name" "$("$program" --threads "$count" --repeats "$repeats" \
+                    --weights "$weights" | tail -n 1)"
+            fi
+            keep torch "$name" "$("$python" "$here/$name.py" --threads "$count" --repeats "$repeats" \
+                --weights "$weights" | tail -n 1)"
+        done
+    done
+}
+
+if [ "$what" != update ]; then one mra_core "$core" "${CORE_REPEATS:-5}"; fi
+if [ "$what" != core ]; then one mra_update "$update" "${UPDATE_REPEATS:-1}"; fi
+"$python" "$here/ratios.py" "$results"
