@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Medians and ratios of the JSON lines that run.sh collects: each thread count, then the best of either side.
-The last column is the ratio of the fastest runs instead: where it is far from that of the medians, the machine was busy."""
+The last column is the ratio of the fastest runs: where it is far from that of the medians, the machine was busy."""
 
 import json
 import statistics
