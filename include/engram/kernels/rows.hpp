@@ -37,21 +37,22 @@ ENGRAM_HD pack<Real> pair_sums(pack<Real> a, pack<Real> b) {
     }(std::make_integer_sequence<int, pack<Real>::width>{});
 }
 
-/// The sum of each of `Count` packs (a power of two, at most the width) in lanes 0 .. Count - 1.
+/// The sum of each of `Count` packs (a power of two, at most the width) in lanes 0 .. Count - 1. A recursion and not a
+/// loop: g++ would leave the packs in memory, also in the loop that fills them.
+template <int Count, int Lanes, class Real>
+ENGRAM_HD pack<Real> tree_sums(const pack<Real>* packs) {
+    if constexpr (Lanes == Count && Count == 1) {
+        return packs[0];
+    } else if constexpr (Lanes > Count) {
+        const pack<Real> half = tree_sums<Count, Lanes / 2>(packs);
+        return pair_sums(half, half);
+    } else {
+        return pair_sums(tree_sums<Count / 2, Lanes / 2>(packs), tree_sums<Count / 2, Lanes / 2>(packs + Count / 2));
+    }
+}
 template <int Count, class Real>
 ENGRAM_HD pack<Real> sums(const pack<Real>* packs) {
-    if constexpr (Count == 1) {
-        pack<Real> a = packs[0];
-        for (int n = pack<Real>::width; n > 1; n /= 2) a = pair_sums(a, a);
-        return a;
-    } else {
-        pack<Real> level[Count];
-        for (int i = 0; i < Count; ++i) level[i] = packs[i];
-        for (int n = Count; n > 1; n /= 2)
-            for (int i = 0; i < n / 2; ++i) level[i] = pair_sums(level[2 * i], level[2 * i + 1]);
-        for (int n = pack<Real>::width / Count; n > 1; n /= 2) level[0] = pair_sums(level[0], level[0]);
-        return level[0];
-    }
+    return tree_sums<Count, pack<Real>::width>(packs);
 }
 
 /// sum_i a_i b_i over n numbers.
