@@ -9,18 +9,19 @@
 //
 // Files are written whole or not at all. Reading is strict: a header that lies (offsets out of range, overlapping or
 // with holes, a size that is not the shape's, a name that occurs twice) or a file that is too short or too long is an
-// error that names the file. The metadata also holds a checksum of the numbers, which other readers ignore; a file that
-// has one must match it. Needs nlohmann's header, which is why engram.hpp leaves this one out.
+// error that names the file. The metadata also holds a checksum of everything else, which other readers ignore; a file
+// that has one must match it. Needs nlohmann's header, which is why engram.hpp leaves this one out.
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <map>
-#include <numeric>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <engram/core/error.hpp>
@@ -118,16 +119,14 @@ class safetensors {
 
         json header = json::object();
         std::int64_t begin = 0;
-        std::uint64_t sum = checksum_start;
-        json& texts = header["__metadata__"] = metadata;
+        header["__metadata__"] = metadata;
+        header["__metadata__"][checksum_key] = std::to_string(checksum());
         for (const auto& [_, name] : order) {
             const tensor& t = tensors.at(*name);
             const std::int64_t end = begin + static_cast<std::int64_t>(t.data.size());
             header[*name] = {{"dtype", t.dtype}, {"shape", t.shape}, {"data_offsets", {begin, end}}};
-            sum = checksum(t.data, sum);
             begin = end;
         }
-        texts[checksum_key] = std::to_string(sum);
 
         std::string head;
         try {
@@ -158,26 +157,34 @@ class safetensors {
         safetensors result;
         result.source_ = path;
         const std::span<const std::uint8_t> data = std::span(content).subspan(8 + static_cast<std::size_t>(length));
-        std::map<std::pair<std::int64_t, std::int64_t>, std::string> order;
+        layout order;
         for (const auto& item : header.items()) {
             if (item.key() == "__metadata__") result.read_metadata(item.value());
             else order.emplace(result.read_tensor(item.key(), item.value(), data), item.key());
         }
         result.check_layout(order, static_cast<std::int64_t>(data.size()));
+        result.check_sum();
         return result;
     }
 
   private:
-    static constexpr std::uint64_t checksum_start = 0xcbf29ce484222325u;
+    /// First byte, and the one behind the last, of every tensor, and its name.
+    using layout = std::multimap<std::pair<std::int64_t, std::int64_t>, std::string>;
+
     static constexpr const char* checksum_key = "engram.checksum";
 
-    /// FNV-1a over words of 8 bytes, the last one filled with zeros.
-    static std::uint64_t checksum(std::span<const std::uint8_t> data, std::uint64_t sum) {
-        for (std::size_t at = 0; at < data.size(); at += 8) {
-            std::uint64_t word = 0;
-            std::memcpy(&word, data.data() + at, std::min<std::size_t>(8, data.size() - at));
-            sum = (sum ^ word) * 0x100000001b3u;
-        }
+    /// FNV-1a over words of 8 bytes, the last one of each piece filled with zeros: texts, names, types, shapes, numbers.
+    std::uint64_t checksum() const {
+        std::uint64_t sum = 0xcbf29ce484222325u;
+        const auto add = [&](const auto& piece) {
+            for (std::size_t at = 0; at < piece.size(); at += 8) {
+                std::uint64_t word = 0;
+                std::memcpy(&word, piece.data() + at, std::min<std::size_t>(8, piece.size() - at));
+                sum = (sum ^ word) * 0x100000001b3u;
+            }
+        };
+        for (const auto& [key, value] : metadata) add(key), add(value);
+        for (const auto& [name, t] : tensors) add(name), add(t.dtype), add(text(t.shape)), add(t.data);
         return sum;
     }
 
@@ -236,22 +243,23 @@ class safetensors {
         return {begin, end};
     }
 
-    void check_layout(const std::map<std::pair<std::int64_t, std::int64_t>, std::string>& order, std::int64_t size) {
+    void check_layout(const layout& order, std::int64_t size) const {
         std::int64_t last = 0;
-        std::uint64_t sum = checksum_start;
         for (const auto& [place, name] : order) {
             require(place.first >= last, source_, ": tensor '", name, "' overlaps the one before it");
             require(place.first == last, source_, ": nothing describes the ", place.first - last, " bytes before tensor '",
                     name, "'");
             last = place.second;
-            sum = checksum(tensors.at(name).data, sum);
         }
         require(last == size, source_, ": nothing describes the last ", size - last, " bytes");
-        if (const auto expected = metadata.find(checksum_key); expected != metadata.end()) {
-            require(expected->second == std::to_string(sum), source_, ": the numbers do not match their checksum; the file ",
-                    "is corrupt");
-            metadata.erase(expected);
-        }
+    }
+
+    void check_sum() {
+        const auto found = metadata.find(checksum_key);
+        if (found == metadata.end()) return;
+        const std::string expected = found->second;
+        metadata.erase(found);
+        require(expected == std::to_string(checksum()), source_, ": it does not match its checksum; the file is corrupt");
     }
 
     std::string source_ = "tensors";
