@@ -7,10 +7,11 @@ target_compile_options(engram_build_flags INTERFACE
   # Every product and every functor is one fixed chain of fused multiply-adds, in every build of the same machine.
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=fast>)
 
-# g++ 12 sees uninitialised values inside its own AVX-512 intrinsics and out-of-bounds reads in xtensor's sorts.
+# g++ 12 sees uninitialised values inside its own AVX-512 intrinsics, out-of-bounds reads in xtensor's sorts, and
+# overlapping copies in "text" + std::string.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(engram_build_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized -Wno-array-bounds>)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized -Wno-array-bounds -Wno-restrict>)
 endif()
 
 # g++ 12 vectorises loops of unknown length at -O3 only.
