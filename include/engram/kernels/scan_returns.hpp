@@ -24,7 +24,7 @@ struct vtrace_clips {
 
 /// V-trace targets vs [T, B] and policy-gradient advantages [T, B]; log_ratio = log pi - log mu of the taken actions.
 template <class Real>
-void vtrace(const Real* log_ratio, const Real* reward, const Real* discount, const Real* value, const Real* bootstrap,
+void vtrace_scan(const Real* log_ratio, const Real* reward, const Real* discount, const Real* value, const Real* bootstrap,
             int T, int B, std::ptrdiff_t stride, vtrace_clips<Real> clips, Real* vs, Real* advantage) {
     // Not std::min, which would turn a NaN ratio into its bound and hide it.
     const auto clipped = [](Real ratio, Real bar) { return ratio > bar ? bar : ratio; };
