@@ -52,12 +52,23 @@ class packed_weights {
 
     /// From row-major w[k][n].
     void pack(const Real* w, int stride) {
-        fill([=](int k, int n) { return w[std::ptrdiff_t(k) * stride + n]; });
+        pack_from([=](int k, int n) { return w[std::ptrdiff_t(k) * stride + n]; });
     }
 
     /// From row-major w[n][k]: this then holds its transpose.
     void pack_transposed(const Real* w, int stride) {
-        fill([=](int k, int n) { return w[std::ptrdiff_t(n) * stride + k]; });
+        pack_from([=](int k, int n) { return w[std::ptrdiff_t(n) * stride + k]; });
+    }
+
+    /// From weight(k, n): any other order of rows.
+    template <class Weight>
+    void pack_from(Weight weight) {
+        for (int p = 0; p < panels(); ++p) {
+            const int span = panel_vectors(p) * width, used = std::min(span, columns_ - p * panel);
+            Real* to = data_.get() + std::ptrdiff_t(p) * panel * rows_;
+            for (int k = 0; k < rows_; ++k)
+                for (int j = 0; j < used; ++j) to[std::ptrdiff_t(k) * span + j] = weight(k, p * panel + j);
+        }
     }
 
     int rows() const { return rows_; }
@@ -75,16 +86,6 @@ class packed_weights {
     struct release {
         void operator()(Real* p) const { ::operator delete(p, alignment); }
     };
-
-    template <class Weight>
-    void fill(Weight weight) {
-        for (int p = 0; p < panels(); ++p) {
-            const int span = panel_vectors(p) * width, used = std::min(span, columns_ - p * panel);
-            Real* to = data_.get() + std::ptrdiff_t(p) * panel * rows_;
-            for (int k = 0; k < rows_; ++k)
-                for (int j = 0; j < used; ++j) to[std::ptrdiff_t(k) * span + j] = weight(k, p * panel + j);
-        }
-    }
 
     std::unique_ptr<Real[], release> data_;
     int rows_ = 0, columns_ = 0;
@@ -146,8 +147,7 @@ class product_tile {
         pack<Real> sums[Rows * Vectors] = {sums_[I]...};
         for (int k = 0; k < count; ++k) {
             const pack<Real> weights[Vectors] = {pack<Real>::load(w + V * width)...};
-            const pack<Real> inputs[Rows] = {pack<Real>(*rows[R])...};
-            ((sums[I] = multiply_add(inputs[I / Vectors], weights[I % Vectors], sums[I])), ...);
+            ((sums[I] = multiply_add(pack<Real>(*rows[I / Vectors]), weights[I % Vectors], sums[I])), ...);
             ((rows[R] += step), ...);
             w += w_step;
         }
@@ -249,10 +249,11 @@ void multiply_transposed(const Real* x, std::ptrdiff_t x_stride, int k, const Re
         const Real* xs = x + first * x_stride;
         const Real* dys = dy + first * dy_stride;
         const bool add = accumulate || first > 0;
-        // Columns of a strided matrix are gathered so that a tile reads them in order; what lies in the first-level
-        // cache anyway is read where it is.
+        // Columns of a strided matrix are gathered so that a tile reads them in order. What lies in the first-level
+        // cache anyway is read where it is, and so are overlapping rows, which gathering would multiply.
         constexpr std::ptrdiff_t near = 24 * 1024 / static_cast<int>(sizeof(Real));
-        const bool gather_x = rows * x_stride > near, gather_dy = n % width != 0 || rows * dy_stride > near;
+        const bool gather_x = x_stride >= k && rows * x_stride > near;
+        const bool gather_dy = n % width != 0 || rows * dy_stride > near;
         Real* dy_panel = workspace + std::ptrdiff_t(rows) * k;
         if (gather_x)
             for_row_tiles(0, k, [&](int row, auto tile_rows) {
