@@ -131,7 +131,7 @@ public:
     virtual std::optional<trial_event> event(int row) const = 0;
     /// The bytes that a checkpoint keeps, and their way back; they fit only the same task and level.
     virtual std::span<const std::byte> state(int row) const = 0;
-    virtual void restore(int row, std::span<const std::byte> bytes) = 0;
+    virtual void restore(int row, std::span<const std::byte> saved) = 0;
 };
 
 /// The batch of an environment type.
@@ -174,15 +174,15 @@ public:
 
     std::span<const std::byte> state(int i) const override { return std::as_bytes(std::span(&row(i), 1)); }
 
-    void restore(int i, std::span<const std::byte> bytes) override {
-        require(bytes.size() == sizeof(E), info_.name, ": the saved state has ", bytes.size(), " bytes, expected ",
+    void restore(int i, std::span<const std::byte> saved) override {
+        require(saved.size() == sizeof(E), info_.name, ": the saved state has ", saved.size(), " bytes, expected ",
                 sizeof(E));
-        E saved;
-        std::memcpy(static_cast<void*>(&saved), bytes.data(), sizeof(E));
-        require(saved.level == row(i).level, info_.name,
+        E found;
+        std::memcpy(static_cast<void*>(&found), saved.data(), sizeof(E));
+        require(found.level == row(i).level, info_.name,
                 ": the saved state belongs to another level or to other task settings");
-        require(saved.valid(), info_.name, ": the saved state is corrupt");
-        row(i) = saved;
+        require(found.valid(), info_.name, ": the saved state is corrupt");
+        row(i) = found;
     }
 
 private:

@@ -39,11 +39,16 @@ struct panel {
         if (height == side && width == side) return draw(image, buttons, pixels);
         float small[size];
         draw(image, buttons, small);
-        for (int y = 0; y < height; ++y)
-            for (int x = 0; x < width; ++x) {
-                const float* from = small + (y * side / height) * row + (x * side / width) * 3;
-                for (int c = 0; c < 3; ++c) *pixels++ = from[c];
+        for (int y = 0, last = -1; y < height; ++y, pixels += width * 3) {
+            const int from = y * side / height;
+            if (from == last) {  // the row above once more
+                for (int i = 0; i < width * 3; ++i) pixels[i] = pixels[i - width * 3];
+                continue;
             }
+            last = from;
+            for (int x = 0; x < width; ++x)
+                for (int c = 0; c < 3; ++c) pixels[x * 3 + c] = small[from * row + x * side / width * 3 + c];
+        }
     }
 
 private:

@@ -68,6 +68,8 @@ void collect_spread(stimulus_collector& images, split s, int wanted, int availab
     for (int k = 0; k < target; ++k) take(static_cast<int>(std::int64_t{k} * available / target));
     for (int i = 0; i < available && images.count(s) < target; ++i)
         if (!used[static_cast<std::size_t>(i)]) take(i);
+    require(images.count(s) >= wanted, source, ": ", wanted, " distinct images were asked for, but it has ",
+            images.count(s));
 }
 
 inline stimulus_set mnist_stimuli(const std::string& folder, int count = 1200, int side = 12) {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "engram/task/stimulus_data.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "../io/temporary.hpp"
+#include "../io/zip_writer.hpp"
+#include "engram/core/philox.hpp"
+#include "engram/task/registry.hpp"
+
+using namespace engram;
+
+namespace {
+
+/// Images of 28 x 28; every fourth repeats its predecessor, and of the rest every third is the same in both files.
+void write_idx(const std::string& path, std::uint32_t count, std::uint32_t seed) {
+    bytes out;
+    for (const std::uint32_t n : {2051u, count, 28u, 28u})
+        for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<std::uint8_t>(n >> shift));
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const std::uint32_t drawn = i % 4 == 3 ? i - 1 : i;
+        philox random(drawn % 3 == 0 ? 0 : seed, drawn);
+        for (int p = 0; p < 784; ++p) out.push_back(static_cast<std::uint8_t>(random.below(256)));
+    }
+    write_file(path, out);
+}
+
+void check_disjoint(const stimulus_set& set) {
+    std::set<std::vector<float>> distinct;
+    for (int id = 0; id < set.size(); ++id) distinct.emplace(set.image(id).begin(), set.image(id).end());
+    CHECK(static_cast<int>(distinct.size()) == set.size());
+    const auto [low, high] = std::minmax_element(set.pixels().begin(), set.pixels().end());
+    CHECK(*low >= 0.0f);
+    CHECK(*low < 0.1f);
+    CHECK(*high <= 1.0f);
+}
+
+}  // namespace
+
+TEST_CASE("area averaging keeps constants and the mean, and copies when the sizes are equal") {
+    const bytes full(105 * 105, 255);
+    for (const float x : reduce_area(full, 105, 12)) CHECK(x == doctest::Approx(1).epsilon(1e-5));
+    bytes noise(28 * 28);
+    philox random(1, 1);
+    double mean = 0;
+    for (auto& p : noise) {
+        p = static_cast<std::uint8_t>(random.below(256));
+        mean += p / 255.0 / 784;
+    }
+    double reduced = 0;
+    for (const float x : reduce_area(noise, 28, 12)) reduced += x / 144;
+    CHECK(reduced == doctest::Approx(mean).epsilon(1e-5));
+    const bytes small{0, 51, 102, 255};
+    CHECK(reduce_area(small, 2, 2)[1] == doctest::Approx(0.2));
+}
+
+TEST_CASE("IDX files give both splits, and an image of one is never in the other") {
+    const temporary_folder folder;
+    write_idx(folder / "train-images-idx3-ubyte", 40, 1);
+    write_idx(folder / "t10k-images-idx3-ubyte", 30, 2);
+    const auto all = mnist_stimuli(folder.path, 0);
+    check_disjoint(all);
+    CHECK(all.count(split::train) == 30);
+    CHECK(all.count(split::holdout) == 16);  // of 30, 7 repeat, and 0, 6, 9, 12, 18, 21 and 24 are in train
+    const auto some = mnist_stimuli(folder.path, 10);
+    CHECK(some.count(split::train) == 10);
+    CHECK(some.count(split::holdout) == 10);
+    check_disjoint(some);
+    CHECK(has(sentence([&] { mnist_stimuli(folder.path, 31); }), "31 distinct images were asked for, but it has 30"));
+    CHECK(has(sentence([&] { mnist_stimuli(folder.path, 41); }), "41 images were asked for, but it has 40"));
+    std::filesystem::remove(folder / "t10k-images-idx3-ubyte");
+    CHECK(has(sentence([&] { mnist_stimuli(folder.path, 10); }), "cannot read"));
+}
+
+TEST_CASE("archives of drawings give both splits") {
+    const temporary_folder folder;
+    int number = 0;
+    for (const char* name : {"images_background", "images_evaluation"}) {
+        zip_writer zip;
+        for (int i = 1; i <= 9; ++i) {
+            picture image{105, 105, 1, bytes(105 * 105, 255)};
+            ++number;
+            for (int x = 0; x < 5 * number; ++x) image.pixels[static_cast<std::size_t>(105 * 50 + x)] = 0;
+            zip.add(std::string(name) + "/Greek/character01/0001_0" + std::to_string(i) + ".png", encode_png(image), false);
+        }
+        write_file(folder / (std::string(name) + ".zip"), zip.finish());
+    }
+    const auto set = omniglot_stimuli(folder.path, 0);
+    CHECK(set.count(split::train) == 9);
+    CHECK(set.count(split::holdout) == 9);
+    check_disjoint(set);
+}
+
+TEST_CASE("the real data, where it is: splits are disjoint and an episode runs on it") {
+    const char* data = std::getenv("ENGRAM_DATA");
+    if (!data) {
+        MESSAGE("ENGRAM_DATA is not set: the real data sets are not read");
+        return;
+    }
+    for (const std::string source : {"mnist", "omniglot"}) {
+        CAPTURE(source);
+        task_options options;
+        options.data = data;
+        options.stimuli = source;
+        const auto set = load_stimuli(options);
+        CHECK(set->count(split::train) == 1200);
+        CHECK(set->count(split::holdout) == 1200);
+        check_disjoint(*set);
+        auto batch = make_environment("arbitrary_visuomotor_mapping", "train", 1, 1, 0, options, set);
+        float total = 0;
+        for (int t = 0; t < 50; ++t) total += batch->step(0, batch->event(0)->answer).reward;
+        CHECK(total == 50);
+        double sum = 0;
+        for (int i = 0; i < 100; ++i)
+            for (int j = 0; j < i; ++j) {
+                double square = 0;
+                for (std::size_t k = 0; k < 432; ++k) {
+                    const double d = set->image(i)[k] - set->image(j)[k];
+                    square += d * d;
+                }
+                sum += std::sqrt(square / 432);
+            }
+        MESSAGE(source << ": mean distance of two images " << sum / 4950);
+        CHECK(sum / 4950 > 0.2);
+    }
+}
