@@ -77,7 +77,7 @@ struct tap_pack {
             std::memcpy(&b, from, sizeof b);
         else
             for (int i = 0; i < count; ++i) b[i] = from[i];
-        return __builtin_convertvector(b, native);
+        return widen(b);
     }
 
     static ENGRAM_HD void store(native taps, std::uint8_t* to, int count) {
@@ -86,6 +86,24 @@ struct tap_pack {
             std::memcpy(to, &b, sizeof b);
         else
             for (int i = 0; i < count; ++i) to[i] = b[i];
+    }
+
+   private:
+    // By hand, since GCC 12 widens byte vectors one element at a time (narrowing it does at once).
+    static ENGRAM_HD native widen(bytes b) {
+#if defined(__AVX512F__)
+        if constexpr (sizeof(Real) == 4)
+            return native(_mm512_maskz_cvtepu8_epi32(__mmask16(-1), __builtin_bit_cast(__m128i, b)));
+        else
+            return native(_mm512_maskz_cvtepu8_epi64(__mmask8(-1), _mm_cvtsi64_si128(__builtin_bit_cast(long long, b))));
+#elif defined(__AVX2__)
+        if constexpr (sizeof(Real) == 4)
+            return native(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(__builtin_bit_cast(long long, b))));
+        else
+            return native(_mm256_cvtepu8_epi64(_mm_cvtsi32_si128(__builtin_bit_cast(int, b))));
+#else
+        return __builtin_convertvector(b, native);
+#endif
     }
 };
 
@@ -133,9 +151,11 @@ void max_pool_backward(const pooling_shape& s, const Real* dy, std::ptrdiff_t dy
             // Windows oy with oy * stride <= iy + top < oy * stride + window.
             const int first_y = std::max(iy + top - s.window + s.stride, 0) / s.stride;
             const int last_y = std::min((iy + top) / s.stride, oh - 1);
+            int begin_x = 0, end_x = 0;
             for (int ix = 0; ix < s.width; ++ix) {
-                const int first_x = std::max(ix + left - s.window + s.stride, 0) / s.stride;
-                const int last_x = std::min((ix + left) / s.stride, ow - 1);
+                while (end_x < ow && end_x * s.stride <= ix + left) ++end_x;
+                if (begin_x * s.stride + s.window <= ix + left) ++begin_x;
+                const int first_x = begin_x, last_x = end_x - 1;
                 Real* to = dx + image * dx_stride + (std::ptrdiff_t(iy) * s.width + ix) * s.channels;
                 for_channel_packs<Real>(s.channels, [&](int c, auto count) __attribute__((always_inline)) {
                     number sum = accumulate ? read_channels(to + c, count) : number(0);
