@@ -46,7 +46,7 @@ struct traced {
         out = scan(g, start, [&](auto& s) {
             const auto c = map("mask.cell", keep{}, reset, s.cell);
             const auto prev = map("mask.hidden", keep{}, reset, s.hidden);
-            const auto z = split<4>(affine<Backend>("gates", {x, prev}, gates));
+            const auto z = split_columns<4>(affine<Backend>("gates", {x, prev}, gates));
             const auto [cell, hidden] = map("cell", lstm_cell{}, z[0], z[1], z[2], z[3], c);
             s.cell = cell;
             s.hidden = h = hidden;

@@ -61,8 +61,8 @@ var<Backend> stop_gradient(var<Backend> x) {
 
 /// N equal column blocks.
 template <int N, class Backend>
-std::array<var<Backend>, N> split(const var<Backend>& x) {
-    require(x.width % N == 0, "split: ", x.width, " columns do not divide into ", N, " equal parts");
+std::array<var<Backend>, N> split_columns(const var<Backend>& x) {
+    require(x.width % N == 0, "split_columns: ", x.width, " columns do not divide into ", N, " equal parts");
     std::array<var<Backend>, N> parts;
     for (int i = 0; i < N; ++i) parts[static_cast<std::size_t>(i)] = x.columns(i * (x.width / N), x.width / N);
     return parts;
@@ -130,6 +130,8 @@ class graph {
   public:
     using real = typename Backend::real;
     using variable = var<Backend>;
+
+    using backend = Backend;
 
     explicit graph(std::shared_ptr<engram::parameters<real>> store) : store_(std::move(store)) {}
     graph(const graph&) = delete;
@@ -241,6 +243,11 @@ class graph {
     const std::vector<resource_description>& resources() const { return resources_; }
     const std::vector<int>& wanted_gradients() const { return wanted_; }
 
+    /// Declares `v` a constant of the loss although it is computed from parameters (a target, an advantage): gradient checks
+    /// keep its first numbers.
+    void hold(const variable& v) { held_.push_back(v.value); }
+    const std::vector<int>& held() const { return held_; }
+
     /// Checks that `v` was traced by this graph, for the operation called `who`.
     const variable& own(const std::string& who, const variable& v) const {
         require(v.owner == this, full_name(who), ": an input belongs to another graph or was never traced");
@@ -263,7 +270,7 @@ class graph {
     std::vector<std::unique_ptr<operation<Backend>>> operations_;
     std::vector<std::vector<carried_state>> scans_;
     std::vector<resource_description> resources_;
-    std::vector<int> wanted_;
+    std::vector<int> wanted_, held_;
     std::string prefix_;
     int current_scan_ = -1;
 };

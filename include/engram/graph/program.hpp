@@ -257,6 +257,14 @@ class program {
         return {};
     }
 
+    /// From now on forward() leaves the values that the graph declares constants of the loss as they are.
+    void hold_constants() {
+        for (run_segment& s : run_)
+            for (bound& k : s.once)
+                for (const int out : graph_.operations()[static_cast<std::size_t>(k.op)]->outputs)
+                    k.held |= std::find(graph_.held().begin(), graph_.held().end(), out) != graph_.held().end();
+    }
+
     /// Bytes of the arena and of the parameter gradients.
     std::size_t memory() const { return sizeof(real) * (arena_.size() + gradient_.size()); }
     /// Number of operations that a replay runs.
@@ -270,6 +278,8 @@ class program {
         int steps;
         bool stepwise;
         bool backward;
+        int op;
+        bool held = false;
     };
     struct run_segment {
         int scan;
@@ -452,7 +462,7 @@ class program {
                     const int first = o.outputs.empty() ? o.inputs[0].value : o.outputs[0];
                     const bool timeless = graph_.value(first).rows == extent::batch && !is_stepwise(op) && o.row_wise;
                     to.push_back({at[static_cast<std::size_t>(op)], timeless ? 1 : options_.steps, is_stepwise(op),
-                                  plan_.backward[static_cast<std::size_t>(op)] != 0});
+                                  plan_.backward[static_cast<std::size_t>(op)] != 0, op});
                 }
             };
             fill(s.once, r.once);
@@ -464,6 +474,7 @@ class program {
     }
 
     void run_forward(const bound& k) {
+        if (k.held) return;
         if (!k.stepwise) return k.kernel->forward(0, k.steps);
         for (int t = 0; t < options_.steps; ++t) k.kernel->forward(t, 1);
     }

@@ -1,0 +1,65 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Reconstruction as auxiliary loss (REC; facts 1.7, errata M11 to M13): h_t must give back what was just seen and done.
+//
+//   L = c_image sum_pixels BCE(i_t, sigma(logit)) + c_action 1/2 |a_{t-1} - a^|^2 + c_reward 1/2 (r_{t-1} - r^)^2
+//
+// Logits come from the encoder's own decoder applied to h_t; pixels are in [0, 1]. Terms are summed over the unroll.
+
+#include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/loss.hpp>
+#include <engram/graph/ops/map.hpp>
+#include <engram/model/slots.hpp>
+
+namespace engram {
+
+/// softplus(l) - i l = -i log sigma(l) - (1 - i) log(1 - sigma(l)).
+struct bernoulli_cross_entropy {
+    auto operator()(auto logit, auto target) const { return softplus(logit) - target * logit; }
+};
+struct half_squared_error {
+    auto operator()(auto a, auto b) const { return 0.5f * square(a - b); }
+};
+
+struct reconstruction {
+    using role = auxiliary_role;
+
+    struct settings {
+        double image = 1;
+        double action = 1;
+        double reward = 1;
+        double weight = 1;
+        void check() const {
+            require(image >= 0 && action >= 0 && reward >= 0 && weight >= 0, "auxiliary: expected weights of zero or more");
+        }
+    };
+
+    template <class Encoder, class Backend>
+        requires can_decode<Encoder>
+    static void add_losses(graph<Backend>& g, const settings& s, const typename Encoder::settings& encoder,
+                           const trajectory<var<Backend>>& seen, const task_shape& task) {
+        const auto decoder = [&] {
+            const auto scope = g.scope("image");
+            return Encoder::declare_decoder(g, encoder, task.observation, seen.h.width);
+        }();
+        const auto to_action = g.declare_linear("action", seen.h.width, task.actions);
+        const auto to_reward = g.declare_linear("reward", seen.h.width, 1);
+        const auto logits = [&] {
+            const auto scope = g.scope("image");
+            return Encoder::decode(encoder, decoder, seen.h, task.observation);
+        }();
+        const auto pixels = map("image.error", bernoulli_cross_entropy{}, logits, stop_gradient(seen.observation));
+        add_loss("image", sum_columns("image.sum", pixels), s.weight * s.image);
+        const auto action = map("action.error", half_squared_error{}, affine<Backend>("action.guess", {seen.h}, to_action), seen.last_action);
+        add_loss("action", sum_columns("action.sum", action), s.weight * s.action);
+        add_loss("reward", map("reward.error", half_squared_error{}, affine<Backend>("reward.guess", {seen.h}, to_reward), seen.last_reward),
+                 s.weight * s.reward);
+    }
+};
+
+}  // namespace engram
+
+BOOST_HANA_ADAPT_STRUCT(engram::reconstruction::settings, image, action, reward, weight);
+
+static_assert(engram::auxiliary_policy<engram::reconstruction>);

@@ -1,0 +1,40 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// The null encoder: x = observation, for tasks whose observation is a short vector already.
+
+#include <engram/graph/ops/affine.hpp>
+#include <engram/model/slots.hpp>
+
+namespace engram {
+
+struct identity {
+    using role = encoder_role;
+
+    struct settings {
+        BOOST_HANA_DEFINE_STRUCT(settings);
+    };
+    struct weights {};
+
+    template <class Backend>
+    static weights declare(graph<Backend>&, const settings&, image_size) {
+        return {};
+    }
+    template <class Backend>
+    static var<Backend> encode(const settings&, const weights&, const var<Backend>& observation, image_size) {
+        return observation;
+    }
+    template <class Backend>
+    static linear declare_decoder(graph<Backend>& g, const settings&, image_size size, int inputs) {
+        return g.declare_linear("pixels", inputs, size.pixels());
+    }
+    /// Pixel logits [T, B, pixels].
+    template <class Backend>
+    static var<Backend> decode(const settings&, const linear& w, const var<Backend>& h, image_size) {
+        return affine<Backend>("pixels", {h}, w);
+    }
+};
+
+static_assert(encoder_policy<identity> && can_decode<identity>);
+
+}  // namespace engram

@@ -1,0 +1,45 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Fully connected layers with ReLU, which several encoders end in and their decoders begin with.
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/map.hpp>
+#include <engram/graph/ops/rows.hpp>
+
+namespace engram {
+
+struct rectify {
+    auto operator()(auto x) const { return relu(x); }
+};
+
+/// Pixels in [0, 1] to [-1, 1].
+struct centre_pixels {
+    auto operator()(auto x) const { return 2 * x - 1; }
+};
+
+/// Layers of the given widths after `inputs` columns; weights He-scaled, since every layer is followed by a ReLU.
+template <class Backend>
+std::vector<linear> declare_layers(graph<Backend>& g, const std::string& name, int inputs, const std::vector<int>& widths) {
+    std::vector<linear> layers;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+        layers.push_back(g.declare_linear(message(name, ".", i), inputs, widths[i],
+                                          initial::fan_in<typename Backend::real>(std::sqrt(2.0))));
+        inputs = widths[i];
+    }
+    return layers;
+}
+
+/// relu(x W + b) layer after layer.
+template <class Backend>
+var<Backend> apply_layers(const std::string& name, var<Backend> x, const std::vector<linear>& layers) {
+    for (std::size_t i = 0; i < layers.size(); ++i)
+        x = map(message(name, ".", i, ".relu"), rectify{}, affine<Backend>(message(name, ".", i), {x}, layers[i]));
+    return x;
+}
+
+}  // namespace engram

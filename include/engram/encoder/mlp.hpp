@@ -1,0 +1,55 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Multi-layer perceptron encoder: x = relu layers of the flattened observation; its decoder is the same backwards.
+
+#include <engram/encoder/layers.hpp>
+#include <engram/model/slots.hpp>
+
+namespace engram {
+
+struct mlp {
+    using role = encoder_role;
+
+    struct settings {
+        std::vector<int> layers{128, 128};
+        bool centre = true;    // pixels to [-1, 1]
+        void check() const {
+            require(!layers.empty(), "encoder.layers: expected at least one width");
+            for (const int n : layers) require(n > 0, "encoder.layers: expected positive widths, got ", n);
+        }
+    };
+    struct weights {
+        std::vector<linear> layers;
+    };
+
+    template <class Backend>
+    static weights declare(graph<Backend>& g, const settings& s, image_size size) {
+        return {declare_layers(g, "layers", size.pixels(), s.layers)};
+    }
+    template <class Backend>
+    static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation, image_size) {
+        return apply_layers("layers", s.centre ? map("centre", centre_pixels{}, observation) : observation, w.layers);
+    }
+
+    struct decoder_weights {
+        std::vector<linear> layers;
+        linear pixels;
+    };
+    template <class Backend>
+    static decoder_weights declare_decoder(graph<Backend>& g, const settings& s, image_size size, int inputs) {
+        const std::vector<int> widths(s.layers.rbegin() + 1, s.layers.rend());
+        return {declare_layers(g, "layers", inputs, widths), g.declare_linear("pixels", widths.empty() ? inputs : widths.back(), size.pixels())};
+    }
+    /// Pixel logits [T, B, pixels].
+    template <class Backend>
+    static var<Backend> decode(const settings&, const decoder_weights& w, const var<Backend>& h, image_size) {
+        return affine<Backend>("pixels", {apply_layers("layers", h, w.layers)}, w.pixels);
+    }
+};
+
+}  // namespace engram
+
+BOOST_HANA_ADAPT_STRUCT(engram::mlp::settings, layers, centre);
+
+static_assert(engram::encoder_policy<engram::mlp> && engram::can_decode<engram::mlp>);

@@ -1,0 +1,275 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// The FIFO k-NN memory as operations of a scan: forget, read, write (facts 1.3, 1.4; errata M17 to M19).
+//
+// One ring a batch row, kept once for all T steps: contents are constants for the gradient, so an unroll costs no copies
+// of it. A read finds the K slots nearest to the query by cached keys, recomputes their keys under the current
+// weights ("jumpy backpropagation": the loss reaches W_k through them) and mixes their values by inverse squared
+// distance. Gathered neighbours are kept for the deferred gradient of W_k, since a slot may be overwritten later in the
+// unroll. Without jumpy backpropagation the cached keys serve as they are and W_k gets no gradient at all.
+
+#include <cstring>
+#include <vector>
+
+#include <engram/graph/ops/rows.hpp>
+#include <engram/kernels/knn.hpp>
+#include <engram/kernels/product.hpp>
+
+namespace engram {
+
+/// B rings of N slots, each with content [C], key [D] and |key|^2.
+template <class Real>
+class knn_rings final : public resource {
+  public:
+    knn_rings(int batch, int slots, int content, int key)
+        : slots_(slots), content_width_(content), key_width_(key), content_(size(batch, slots, content)),
+          key_(size(batch, slots, key)), norm_(size(batch, slots, 1)), written_(static_cast<std::size_t>(batch)) {}
+
+    knn_ring<Real> ring(int b) {
+        const std::ptrdiff_t first = std::ptrdiff_t{b} * slots_;
+        return {content_.data() + first * content_width_, key_.data() + first * key_width_, norm_.data() + first,
+                written_.data() + b, slots_, content_width_, key_width_};
+    }
+    void reset() {
+        for (std::size_t b = 0; b < written_.size(); ++b) {
+            auto r = ring(static_cast<int>(b));
+            knn_reset(r);
+        }
+    }
+    int batch() const { return static_cast<int>(written_.size()); }
+    std::vector<std::span<std::byte>> bytes() override {
+        const auto raw = [](auto& v) { return std::as_writable_bytes(std::span(v.data(), v.size())); };
+        return {raw(content_), raw(key_), raw(norm_), raw(written_)};
+    }
+
+  private:
+    static std::size_t size(int batch, int slots, int width) {
+        return static_cast<std::size_t>(batch) * static_cast<std::size_t>(slots) * static_cast<std::size_t>(width);
+    }
+    int slots_, content_width_, key_width_;
+    aligned_vector<Real> content_, key_, norm_;
+    std::vector<std::int64_t> written_;
+};
+
+/// Handle of a k-NN memory in a trace.
+struct knn_memory {
+    int resource = -1;
+    int slots = 0, content = 0, key = 0;
+};
+
+template <class Backend>
+knn_memory add_knn_memory(graph<Backend>& g, const std::string& name, int slots, int content, int key) {
+    using real = typename Backend::real;
+    require(slots > 0 && content > 0 && key > 0, g.full_name(name), ": a memory of ", slots, " slots, content ", content,
+            " and keys of ", key, " holds nothing");
+    const int id = g.add_resource(name, [=](int batch) { return std::make_shared<knn_rings<real>>(batch, slots, content, key); });
+    return {id, slots, content, key};
+}
+
+// --- forget ---
+
+template <class Backend>
+struct knn_forget_kernel final : kernel<Backend> {
+    using real = typename Backend::real;
+    knn_forget_kernel(const binder<Backend>& b, knn_memory m) : batch(b.batch()), reset(b.in(0)), memory(b.bound_resource(m.resource)) {}
+    void forward(int t, int steps) override {
+        auto& rings = static_cast<knn_rings<real>&>(**memory);
+        for (int r = 0; r < steps * batch; ++r) {
+            if (!(reset.at(t)[r * reset.stride] > real(0.5))) continue;
+            auto ring = rings.ring(r % batch);
+            knn_reset(ring);
+        }
+    }
+    int batch;
+    operand<real> reset;
+    std::shared_ptr<resource>* memory;
+};
+
+/// Empties the memory of every row whose reset [T, B, 1] is one: its episode begins with this step.
+template <class Backend>
+void knn_forget(const knn_memory& memory, const var<Backend>& reset) {
+    graph<Backend>& g = *reset.owner;
+    require(reset.width == 1, g.full_name("forget"), ": reset is one column, not ", reset.width);
+    auto op = make_operation<knn_forget_kernel>(g, "forget", {stop_gradient(reset)}, memory);
+    op->resources = {memory.resource};
+    op->writes_resource = true;
+    g.add(std::move(op), {}, extent::sequence);
+}
+
+// --- read ---
+
+struct knn_read_settings {
+    knn_memory memory;
+    parameter weight, bias;
+    int neighbours = 10;
+    double epsilon = 1e-3;
+    bool jumpy = true;
+    int value_offset = 0, value_width = 0;
+};
+
+template <class Backend>
+struct knn_read_kernel final : kernel<Backend> {
+    using real = typename Backend::real;
+
+    knn_read_kernel(const binder<Backend>& b, const knn_read_settings& s)
+        : settings_(s), batch_(b.batch()), steps_(b.steps()), query_(b.in(0)), d_query_(b.d_in(0)), read_(b.out(0)),
+          d_read_(b.d_out(0)), weight_(b.out(1)), when_(b.out(2)), memory_(b.bound_resource(s.memory.resource)),
+          store_(&b.store()), pack_(s.jumpy ? b.store().packed_forward(s.weight) : nullptr) {
+        // A plan without gradients needs the neighbours of one step only.
+        keep_ = b.needs_backward() ? steps_ : 1;
+        const std::size_t hits = static_cast<std::size_t>(keep_) * static_cast<std::size_t>(batch_) * static_cast<std::size_t>(s.neighbours);
+        content_.resize(hits * static_cast<std::size_t>(s.memory.content));
+        keys_.resize(hits * static_cast<std::size_t>(s.memory.key));
+        distance_.resize(hits);
+        found_.resize(static_cast<std::size_t>(keep_ * batch_));
+        scratch_.resize(static_cast<std::size_t>(s.memory.slots));
+        slots_.resize(static_cast<std::size_t>(s.neighbours));
+        if (s.jumpy && b.needs_backward()) {
+            dw_ = b.d_parameter(s.weight);
+            db_ = b.d_parameter(s.bias);
+            d_keys_.resize(keys_.size());
+            workspace_.resize(static_cast<std::size_t>(
+                transposed_workspace<real>(s.memory.content, s.memory.key, steps_ * batch_ * s.neighbours)));
+        }
+    }
+
+    void forward(int t, int) override {
+        auto& rings = static_cast<knn_rings<real>&>(**memory_);
+        const int K = settings_.neighbours, C = settings_.memory.content, D = settings_.memory.key;
+        const std::ptrdiff_t first = row(t);
+        for (int b = 0; b < batch_; ++b) {
+            const auto ring = rings.ring(b);
+            const int found = found_[static_cast<std::size_t>(first + b)] = knn_select(ring, query_.at(t) + b * query_.stride, K, slots_.data(), scratch_.data());
+            real* content = content_.data() + (first + b) * K * C;
+            real* key = keys_.data() + (first + b) * K * D;
+            real* when = when_.at(t) + b * when_.stride;
+            for (int j = 0; j < K; ++j) {
+                if (j >= found) {
+                    std::fill_n(content + j * C, C, real(0));
+                    std::fill_n(key + j * D, D, real(0));
+                    when[j] = -1;
+                    continue;
+                }
+                const std::ptrdiff_t slot = slots_[static_cast<std::size_t>(j)];
+                std::copy_n(ring.content + slot * C, C, content + j * C);
+                if (!settings_.jumpy) std::copy_n(ring.key + slot * D, D, key + j * D);
+                const std::int64_t newest = *ring.written - 1;
+                when[j] = static_cast<real>(newest - (newest - slot) % ring.slots);
+            }
+        }
+        if (settings_.jumpy) {
+            const product_part<real> product{content_.data() + first * K * C, C, pack_, 0, C};
+            multiply(&product, 1, store_->values(settings_.bias), false, keys_.data() + first * K * D, D, batch_ * K);
+        }
+        for (int b = 0; b < batch_; ++b) {
+            const std::ptrdiff_t r = first + b;
+            const int found = found_[static_cast<std::size_t>(r)];
+            real* weight = weight_.at(t) + b * weight_.stride;
+            std::fill_n(weight, K, real(0));
+            knn_read(query_.at(t) + b * query_.stride, keys_.data() + r * K * D, D, content_.data() + r * K * C, C,
+                     settings_.value_offset, settings_.value_width, found, static_cast<real>(settings_.epsilon),
+                     distance_.data() + r * K, weight, read_.at(t) + b * read_.stride);
+        }
+    }
+
+    void backward(int t, int) override {
+        const int K = settings_.neighbours, C = settings_.memory.content, D = settings_.memory.key;
+        for (int b = 0; b < batch_; ++b) {
+            const std::ptrdiff_t r = row(t) + b;
+            const int found = found_[static_cast<std::size_t>(r)];
+            real* d_query = d_query_ ? d_query_.at(t) + b * d_query_.stride : scratch_query();
+            if (!d_query_ || !d_query_.accumulate) std::fill_n(d_query, D, real(0));
+            real* d_keys = d_keys_.empty() ? nullptr : d_keys_.data() + r * K * D;
+            if (d_keys) std::fill_n(d_keys + found * D, (K - found) * D, real(0));
+            knn_read_gradient(query_.at(t) + b * query_.stride, keys_.data() + r * K * D, D, content_.data() + r * K * C, C,
+                              settings_.value_offset, settings_.value_width, found, static_cast<real>(settings_.epsilon),
+                              distance_.data() + r * K, weight_.at(t) + b * weight_.stride, d_read_.at(t) + b * d_read_.stride,
+                              d_query, d_keys);
+        }
+    }
+
+    void after() override {
+        if (!dw_) return;
+        const int rows = steps_ * batch_ * settings_.neighbours;
+        const int C = settings_.memory.content, D = settings_.memory.key;
+        multiply_transposed(content_.data(), C, C, d_keys_.data(), D, D, rows, dw_.data, dw_.stride, dw_.accumulate, workspace_.data());
+        sum_rows(d_keys_.data(), D, D, rows, db_.data, db_.accumulate);
+    }
+
+  private:
+    std::ptrdiff_t row(int t) const { return keep_ == 1 ? 0 : std::ptrdiff_t{t} * batch_; }
+    real* scratch_query() {
+        unwanted_.resize(static_cast<std::size_t>(settings_.memory.key));
+        return unwanted_.data();
+    }
+
+    knn_read_settings settings_;
+    int batch_, steps_, keep_;
+    operand<real> query_, d_query_, read_, d_read_, weight_, when_, dw_, db_;
+    std::shared_ptr<resource>* memory_;
+    parameters<real>* store_;
+    const packed_weights<real>* pack_;
+    aligned_vector<real> content_, keys_, d_keys_, distance_, scratch_, workspace_, unwanted_;
+    std::vector<int> found_, slots_;
+};
+
+/// What a read gives: the mixture [T, B, V], and for whoever looks on the weights [T, B, K] and the number of the write
+/// that each comes from, counted from the episode's start (-1: no such neighbour).
+template <class Backend>
+struct knn_recall {
+    var<Backend> value, weight, when;
+};
+
+template <class Backend>
+knn_recall<Backend> knn_read(const var<Backend>& query, const linear& key, const knn_read_settings& wanted) {
+    graph<Backend>& g = *query.owner;
+    knn_read_settings s = wanted;
+    s.weight = key.weight;
+    s.bias = key.bias;
+    const auto& w = g.store()[key.weight];
+    require(query.width == s.memory.key, g.full_name("read"), ": the query has ", query.width, " columns, keys have ", s.memory.key);
+    require(w.rows == s.memory.content && w.columns == s.memory.key, g.full_name("read"), ": the key weight '", w.name, "' is [",
+            w.rows, ",", w.columns, "], contents and keys want [", s.memory.content, ",", s.memory.key, "]");
+    require(s.neighbours > 0, g.full_name("read"), ": ", s.neighbours, " neighbours; at least one is needed");
+    require(s.value_offset >= 0 && s.value_width > 0 && s.value_offset + s.value_width <= s.memory.content, g.full_name("read"),
+            ": value columns ", s.value_offset, "..", s.value_offset + s.value_width, " lie outside contents of ", s.memory.content);
+    auto op = make_operation<knn_read_kernel>(g, "read", {query}, s);
+    op->resources = {s.memory.resource};
+    if (s.jumpy) op->parameters = {key.weight.id, key.bias.id};
+    const auto out = g.add(std::move(op), {s.value_width, s.neighbours, s.neighbours}, extent::sequence);
+    return {out[0], stop_gradient(out[1]), stop_gradient(out[2])};
+}
+
+// --- write ---
+
+template <class Backend>
+struct knn_write_kernel final : kernel<Backend> {
+    using real = typename Backend::real;
+    knn_write_kernel(const binder<Backend>& b, knn_memory m)
+        : batch(b.batch()), content(b.in(0)), key(b.in(1)), memory(b.bound_resource(m.resource)) {}
+    void forward(int t, int) override {
+        auto& rings = static_cast<knn_rings<real>&>(**memory);
+        for (int b = 0; b < batch; ++b) {
+            auto ring = rings.ring(b);
+            knn_write(ring, content.at(t) + b * content.stride, key.at(t) + b * key.stride);
+        }
+    }
+    int batch;
+    operand<real> content, key;
+    std::shared_ptr<resource>* memory;
+};
+
+/// Overwrites the oldest slot of every row with content [T, B, C] and its key [T, B, D]; both are constants.
+template <class Backend>
+void knn_write(const knn_memory& memory, const var<Backend>& content, const var<Backend>& key) {
+    graph<Backend>& g = *content.owner;
+    require(content.width == memory.content && key.width == memory.key, g.full_name("write"), ": content and key have ",
+            content.width, " and ", key.width, " columns, the memory holds ", memory.content, " and ", memory.key);
+    auto op = make_operation<knn_write_kernel>(g, "write", {stop_gradient(content), stop_gradient(key)}, memory);
+    op->resources = {memory.resource};
+    op->writes_resource = true;
+    g.add(std::move(op), {}, extent::sequence);
+}
+
+}  // namespace engram

@@ -1,0 +1,90 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// V-trace actor-critic, the learner of IMPALA and of the Memory Recall Agent (facts 1.5, errata M16).
+//
+//   L = sum_{t,b} [ -log pi(a_t) A_t + c_baseline 1/2 (v_t - V_t)^2 + c_entropy sum_a pi log pi ]
+//
+// Sums over time and batch, as IMPALA does: with Adam's epsilon of 1e-4 and a norm clip of 40 this scale is part of what
+// makes learning robust (docs/results/mra.md). Targets v_t and advantages A_t are constants.
+//
+// Trajectory inputs, [T, B, 1] unless said: action (index), reward, continues (0 where the step ended the episode),
+// behaviour_log_probability (log mu(a_t)), bootstrap [B, 1] (the value after the last step).
+
+#include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/loss.hpp>
+#include <engram/graph/ops/map.hpp>
+#include <engram/graph/ops/returns.hpp>
+#include <engram/model/slots.hpp>
+
+namespace engram {
+
+struct subtract {
+    auto operator()(auto a, auto b) const { return a - b; }
+};
+struct policy_gradient {
+    auto operator()(auto log_probability, auto advantage) const { return -(log_probability * advantage); }
+};
+struct baseline_error {
+    auto operator()(auto target, auto value) const { return 0.5f * square(target - value); }
+};
+struct negative_entropy {
+    auto operator()(auto log_probability) const { return exp(log_probability) * log_probability; }
+};
+struct scale_by {
+    float factor;
+    auto operator()(auto x) const { return x * factor; }
+};
+
+struct vtrace {
+    using role = learner_role;
+
+    struct settings {
+        double discount = 0.98;
+        double baseline_cost = 0.5;
+        double entropy_cost = 0.01;
+        double rho_bar = 1;
+        double c_bar = 1;
+        void check() const {
+            require(discount >= 0 && discount <= 1, "learner.discount: expected a number in 0..1, got ", discount);
+            require(baseline_cost >= 0 && entropy_cost >= 0, "learner: expected costs of zero or more");
+            require(rho_bar > 0 && c_bar > 0, "learner: expected clips above zero");
+        }
+    };
+
+    /// What acting needs: logits and log-probabilities [T, B, A], value [T, B, 1].
+    template <class Var>
+    struct heads {
+        Var logits, value, log_policy;
+    };
+
+    template <class Backend>
+    static heads<var<Backend>> add_heads(graph<Backend>& g, const settings&, const var<Backend>& h, const task_shape& task) {
+        using real = typename Backend::real;
+        // A nearly uniform policy and a value near zero: the first updates are not spent on undoing chance.
+        const auto policy = g.declare_linear("policy", h.width, task.actions, initial::fan_in<real>(0.1));
+        const auto value = g.declare_linear("value", h.width, 1, initial::fan_in<real>(0.1));
+        const auto logits = affine<Backend>("policy", {h}, policy);
+        return {logits, affine<Backend>("value", {h}, value), log_softmax("log_policy", logits)};
+    }
+
+    template <class Backend>
+    static void add_losses(graph<Backend>& g, const settings& s, const heads<var<Backend>>& out) {
+        const auto action = g.input("action", 1), reward = g.input("reward", 1), continues = g.input("continues", 1);
+        const auto behaviour = g.input("behaviour_log_probability", 1);
+        const auto bootstrap = g.input("bootstrap", 1, extent::batch);
+        const auto taken = pick("taken", out.log_policy, action);
+        const auto ratio = map("log_ratio", subtract{}, stop_gradient(taken), behaviour);
+        const auto discount = map("discount", scale_by{static_cast<float>(s.discount)}, continues);
+        const auto returns = vtrace_targets("vtrace", ratio, reward, discount, stop_gradient(out.value), bootstrap, {s.rho_bar, s.c_bar, 1});
+        add_loss("policy_loss", map("policy_gradient", policy_gradient{}, taken, returns.advantage));
+        add_loss("baseline_loss", map("baseline_error", baseline_error{}, returns.target, out.value), s.baseline_cost);
+        add_loss("entropy_loss", sum_columns("entropy", map("negative_entropy", negative_entropy{}, out.log_policy)), s.entropy_cost);
+    }
+};
+
+}  // namespace engram
+
+BOOST_HANA_ADAPT_STRUCT(engram::vtrace::settings, discount, baseline_cost, entropy_cost, rho_bar, c_bar);
+
+static_assert(engram::learner_policy<engram::vtrace>);

@@ -1,0 +1,141 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// The five slots of a model: tags by which a policy claims its slot, and what a slot requires of it.
+//
+// A policy is a type with a `role`, a `settings` aggregate with defaults and static functions; what changes lives in
+// its `state`, what is learnt in its `weights`. Concepts are checked against the double-precision CPU backend: they ask
+// for form, never for sizes.
+
+#include <concepts>
+#include <vector>
+
+#include <engram/core/device.hpp>
+#include <engram/core/reflection.hpp>
+#include <engram/graph/graph.hpp>
+#include <engram/graph/ops/map.hpp>
+
+namespace engram {
+
+struct encoder_role {};
+struct controller_role {};
+struct memory_role {};
+struct auxiliary_role {};
+struct learner_role {};
+
+/// Height, width and channels of an observation, channels last.
+struct image_size {
+    int height = 1, width = 1, channels = 1;
+    int pixels() const { return height * width * channels; }
+};
+
+/// What a task shows and accepts.
+struct task_shape {
+    image_size observation;
+    int actions = 0;
+};
+
+/// Widths that a memory must know: the encoder's x and the controller's h.
+struct memory_sizes {
+    int observed = 0, held = 0;
+};
+
+/// What a memory gives to the controller (nothing, or one variable), and for whoever looks on how it came about.
+template <class Var>
+struct recalled {
+    std::vector<Var> context;
+    std::vector<Var> weight, when;    // read weights [T, B, R] and the writes they belong to (-1: none)
+};
+
+/// All that an auxiliary loss may look at; everything is [T, B, .].
+template <class Var>
+struct trajectory {
+    Var observation, x, h, last_action, last_reward, reset;    // last_action is one-hot
+};
+
+namespace slot {
+using backend = cpu<double>;
+using variable = var<backend>;
+using variables = std::vector<variable>;
+}  // namespace slot
+
+template <class P, class Role>
+concept claims = std::same_as<typename P::role, Role>;
+
+template <class P>
+concept has_settings = std::default_initializable<typename P::settings> && reflected<typename P::settings>;
+
+// --- encoder: observation [T, B, pixels] -> x [T, B, X] ---
+template <class P>
+concept can_encode = requires(graph<slot::backend>& g, const typename P::settings& s, const typename P::weights& w,
+                              slot::variable v, image_size size) {
+    { P::declare(g, s, size) } -> std::same_as<typename P::weights>;
+    { P::encode(s, w, v, size) } -> std::same_as<slot::variable>;
+};
+template <class P>
+concept can_decode = requires(graph<slot::backend>& g, const typename P::settings& s, slot::variable v, image_size size) {
+    { P::decode(s, P::declare_decoder(g, s, size, 1), v, size) } -> std::same_as<slot::variable>;
+};
+template <class P>
+concept encoder_policy = claims<P, encoder_role> && has_settings<P> && can_encode<P>;
+
+// --- controller: inputs, state -> h, state ---
+template <class P>
+concept can_control = requires(graph<slot::backend>& g, const typename P::settings& s, const typename P::weights& w,
+                               const slot::variables& in, typename P::template state<slot::variable>& state) {
+    { P::declare(g, s, 1) } -> std::same_as<typename P::weights>;
+    { P::begin(g, s) } -> std::same_as<typename P::template state<slot::variable>>;
+    { P::step(s, w, in, state) } -> std::same_as<slot::variable>;
+    { P::held(state) } -> std::convertible_to<slot::variable>;
+    { P::width(s) } -> std::convertible_to<int>;
+};
+template <class P>
+concept controller_policy = claims<P, controller_role> && has_settings<P> && can_control<P>;
+
+// --- memory: cue, state -> context; cue, content, state -> state ---
+template <class P>
+concept can_begin = requires(graph<slot::backend>& g, const typename P::settings& s, memory_sizes z) {
+    { P::declare(g, s, z) } -> std::same_as<typename P::weights>;
+    { P::begin(g, s, z) } -> std::same_as<typename P::template state<slot::variable>>;
+    { P::context_width(s, z) } -> std::convertible_to<int>;
+};
+template <class P>
+concept can_forget = requires(const typename P::weights& w, slot::variable reset, typename P::template state<slot::variable>& state) {
+    P::forget(w, reset, state);
+};
+template <class P>
+concept can_read = requires(const typename P::settings& s, const typename P::weights& w, const slot::variables& cue,
+                            typename P::template state<slot::variable>& state) {
+    { P::read(s, w, cue, state) } -> std::same_as<recalled<slot::variable>>;
+};
+template <class P>
+concept can_write = requires(const typename P::settings& s, const typename P::weights& w, const slot::variables& content,
+                             typename P::template state<slot::variable>& state) { P::write(s, w, content, state); };
+template <class P>
+concept memory_policy = claims<P, memory_role> && has_settings<P> && can_begin<P> && can_forget<P> && can_read<P> && can_write<P>;
+
+// --- auxiliary: trajectory -> losses of its own ---
+template <class P, class Encoder>
+concept can_assist = requires(graph<slot::backend>& g, const typename P::settings& s, const typename Encoder::settings& e,
+                              const trajectory<slot::variable>& seen, const task_shape& task) {
+    P::template add_losses<Encoder>(g, s, e, seen, task);
+};
+template <class P>
+concept auxiliary_policy = claims<P, auxiliary_role> && has_settings<P>;
+
+// --- learner: wires a step and says what is minimised ---
+template <class P>
+concept learner_policy = claims<P, learner_role> && has_settings<P>;
+
+/// Zero where an episode begins, whatever stood there: x * (1 - reset) would keep a NaN of the dead episode.
+struct clear_on_reset {
+    auto operator()(auto reset, auto x) const { return select(reset > 0.5, 0, x); }
+};
+
+/// Masks every variable of a state at the rows whose episode begins with this step.
+template <class State, class Var>
+void reset_rows(State& state, const Var& reset) {
+    for_each_leaf(state, "", [&](const auto& path, Var& leaf) { leaf = map("reset." + path, clear_on_reset{}, reset, leaf); });
+}
+
+}  // namespace engram

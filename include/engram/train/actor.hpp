@@ -1,0 +1,140 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// A vectorised actor: B environments, one batched inference a step, actions sampled from the policy.
+//
+// Row b draws its actions from a Philox stream of its own, numbered from `first_row`, so splitting rows over actors changes
+// nothing. At the first step of an episode last_action is -1, last_reward 0 and reset 1.
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include <engram/core/philox.hpp>
+#include <engram/graph/program.hpp>
+#include <engram/kernels/optimiser.hpp>
+#include <engram/model/agent.hpp>
+#include <engram/task/environment.hpp>
+
+namespace engram {
+
+template <class Backend>
+class actor {
+public:
+    using real = typename Backend::real;
+
+    actor(const traced_agent<Backend>& agent, std::shared_ptr<parameters<real>> store, std::unique_ptr<batch_environment> environment,
+          std::uint64_t seed, int first_row)
+        : agent_(&agent), environment_(std::move(environment)), batch_(environment_->size()),
+          program_(*agent.g, store, {.steps = 1, .batch = batch_}, outputs(agent)),
+          peek_(*agent.g, store, {.steps = 1, .batch = batch_, .side_effects = false}, {agent.value}),
+          observation_(program_.input("observation")), last_action_(size(), real(-1)), last_reward_(size(), real(0)),
+          reset_(size(), real(1)), action_(size()), reward_(size()), done_(size()), log_probability_(size()),
+          episode_reward_(size(), 0.0) {
+        require(environment_->info().observation.size() == agent.task.observation.pixels() &&
+                    environment_->info().actions == agent.task.actions,
+                "task '", environment_->info().name, "' shows ", environment_->info().observation.size(), " numbers and takes ",
+                environment_->info().actions, " actions, the model was made for ", agent.task.observation.pixels(), " and ",
+                agent.task.actions);
+        for (int b = 0; b < batch_; ++b) random_.emplace_back(seed, stream_id("action", static_cast<std::uint32_t>(first_row + b)));
+        for (std::size_t r = 0; r < program_.resource_count(); ++r) peek_.bound_resource(r) = program_.bound_resource(r);
+    }
+
+    /// One step of every environment. What it saw and did stays readable until the next one.
+    void step() {
+        observe(program_);
+        program_.forward();
+        const auto policy = program_.output(agent_->log_policy);
+        for (int b = 0; b < batch_; ++b) {
+            const auto i = static_cast<std::size_t>(b);
+            const int a = sample(policy.data + b * policy.stride, policy.width, random_[i]);
+            const outcome out = environment_->step(b, a);
+            action_[i] = static_cast<real>(a);
+            log_probability_[i] = policy.data[b * policy.stride + a];
+            reward_[i] = static_cast<real>(out.reward);
+            done_[i] = out.done;
+            last_action_[i] = out.done ? real(-1) : static_cast<real>(a);
+            last_reward_[i] = out.done ? real(0) : static_cast<real>(out.reward);
+            reset_[i] = out.done;
+            episode_reward_[i] += static_cast<double>(out.reward);
+            if (out.done) finished_.push_back(std::exchange(episode_reward_[i], 0.0));
+        }
+        program_.carry();
+    }
+
+    /// Value [B] of what is observed now, without acting: the bootstrap of an unroll that ends here.
+    const real* peek() {
+        for (const auto& name : peek_.state_names()) {
+            const auto from = program_.state(name);
+            std::copy(from.begin(), from.end(), peek_.state(name).begin());
+        }
+        observe(peek_);
+        peek_.forward();
+        return peek_.output(agent_->value).data;
+    }
+
+    /// What the environments show now, without acting.
+    std::optional<trial_event> event(int b) const { return environment_->event(b); }
+
+    int batch() const { return batch_; }
+    engram::program<Backend>& program() { return program_; }
+    batch_environment& environment() { return *environment_; }
+    std::span<const real> action() const { return action_; }
+    std::span<const real> log_probability() const { return log_probability_; }
+    std::span<const real> reward() const { return reward_; }
+    const std::vector<char>& done() const { return done_; }
+    /// Rewards of the episodes that ended since the caller last cleared it, in order of time, then row.
+    std::vector<double>& finished() { return finished_; }
+
+    // What a checkpoint keeps besides environments, states and resources.
+    std::span<real> last_action() { return last_action_; }
+    std::span<real> last_reward() { return last_reward_; }
+    std::span<real> reset() { return reset_; }
+    std::span<double> episode_reward() { return episode_reward_; }
+    std::vector<philox>& random() { return random_; }
+
+private:
+    static std::vector<var<Backend>> outputs(const traced_agent<Backend>& a) {
+        std::vector<var<Backend>> o{a.log_policy, a.value};
+        o.insert(o.end(), a.records.begin(), a.records.end());
+        if (a.read_weight) o.insert(o.end(), {*a.read_weight, *a.read_when});
+        return o;
+    }
+    std::size_t size() const { return static_cast<std::size_t>(batch_); }
+
+    void observe(engram::program<Backend>& p) {
+        const auto pixels = p.input("observation");
+        const int width = agent_->task.observation.pixels();
+        for (int b = 0; b < batch_; ++b) environment_->observe(b, pixels.data() + std::ptrdiff_t{b} * width);
+        const std::ptrdiff_t bad = first_non_finite(pixels.data(), static_cast<std::ptrdiff_t>(pixels.size()));
+        require(bad < 0, "task '", environment_->info().name, "': environment ", bad / width, " shows a number that is not finite, pixel ",
+                bad % width);
+        if (p.has_input("last_action")) std::copy(last_action_.begin(), last_action_.end(), p.input("last_action").begin());
+        if (p.has_input("last_reward")) std::copy(last_reward_.begin(), last_reward_.end(), p.input("last_reward").begin());
+        if (p.has_input("reset")) std::copy(reset_.begin(), reset_.end(), p.input("reset").begin());
+    }
+
+    // Inverse of the distribution function at one uniform number.
+    static int sample(const real* log_policy, int actions, philox& random) {
+        const double u = static_cast<double>(random.uniform());
+        double sum = 0;
+        for (int a = 0; a < actions - 1; ++a) {
+            sum += std::exp(static_cast<double>(log_policy[a]));
+            if (u < sum) return a;
+        }
+        return actions - 1;
+    }
+
+    const traced_agent<Backend>* agent_;
+    std::unique_ptr<batch_environment> environment_;
+    int batch_;
+    engram::program<Backend> program_, peek_;
+    std::span<real> observation_;
+    std::vector<real> last_action_, last_reward_, reset_, action_, reward_;
+    std::vector<char> done_;
+    std::vector<real> log_probability_;
+    std::vector<double> episode_reward_, finished_;
+    std::vector<philox> random_;
+};
+
+}  // namespace engram
