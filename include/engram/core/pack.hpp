@@ -132,8 +132,8 @@ struct pack {
         return pack(float_maths::as<native>(float_maths::as<typename mask::native>(x.lanes) & magnitude));
     }
     /// Both propagate NaN from either side.
-    friend ENGRAM_HD pack max(pack a, pack b) { return pack((a.lanes < b.lanes) | (b.lanes != b.lanes) ? b.lanes : a.lanes); }
-    friend ENGRAM_HD pack min(pack a, pack b) { return pack((a.lanes > b.lanes) | (b.lanes != b.lanes) ? b.lanes : a.lanes); }
+    friend ENGRAM_HD pack max(pack a, pack b) { return pack(((a.lanes < b.lanes) | (b.lanes != b.lanes)) ? b.lanes : a.lanes); }
+    friend ENGRAM_HD pack min(pack a, pack b) { return pack(((a.lanes > b.lanes) | (b.lanes != b.lanes)) ? b.lanes : a.lanes); }
     friend ENGRAM_HD pack relu(pack x) { return pack(x.lanes < 0 ? native{} : x.lanes); }
     friend ENGRAM_HD pack square(pack x) { return x * x; }
     friend ENGRAM_HD pack reciprocal(pack x) { return pack(1 / x.lanes); }
