@@ -74,7 +74,7 @@ outcome<Real> run(const problem& q) {
     engram::cpc_forward(x.data(), q.x_stride, pred.data(), q.pred_stride, q.segment.data(), q.T, q.X, q.N,
                         wide_loss.data(), 2, scores.data());
     outcome<Real> out;
-    out.d_x.assign(x.size(), Real(1));  // accumulated
+    out.d_x.assign(x.size(), Real(1));        // accumulated
     out.d_pred.assign(pred.size(), Real(5));  // stored
     engram::cpc_backward(x.data(), q.x_stride, pred.data(), q.pred_stride, q.segment.data(), q.T, q.X, q.N,
                          d_loss.data(), 2, scores.data(), out.d_x.data(), q.x_stride, out.d_pred.data(), q.pred_stride,
@@ -126,15 +126,16 @@ TEST_CASE("the loss equals the oracle, episodes and strides included") {
         const auto expected = oracle(q);
         for (int t = 0; t < T; ++t) REQUIRE(std::abs(out.loss[t] - expected[t]) <= 1e-9 * (1 + std::abs(expected[t])));
         const auto single = run<float>(q);  // scores of size up to about 100 carry 1e-5; a dozen of them a loss
-        for (int t = 0; t < T; ++t) REQUIRE(std::abs(single.loss[t] - expected[t]) <= 1e-4 * (1 + std::abs(expected[t])));
+        for (int t = 0; t < T; ++t)
+            REQUIRE(std::abs(single.loss[t] - expected[t]) <= 1e-4 * (1 + std::abs(expected[t])));
     }
 }
 
 TEST_CASE("gradients equal central differences") {
     std::mt19937 rng(2);
     for (int c = 0; c < 12; ++c) {
-        problem q(rng, 2 + static_cast<int>(rng() % 9), 1 + static_cast<int>(rng() % 9), 1 + static_cast<int>(rng() % 4),
-                  c % 2 ? 1.5 : 0.7);
+        problem q(rng, 2 + static_cast<int>(rng() % 9), 1 + static_cast<int>(rng() % 9),
+                  1 + static_cast<int>(rng() % 4), c % 2 ? 1.5 : 0.7);
         CHECK(worst_gradient_error(q) <= 1e-6);
     }
 }

@@ -93,7 +93,8 @@ void selection_equals_sort(int cases, unsigned seed) {
 
 // m = sum_j w_j v_j, w_j = u_j / sum u, u_j = 1 / (epsilon + |q - k_j|^2), in the plainest double.
 std::vector<double> read_oracle(const std::vector<double>& q, const std::vector<double>& keys,
-                                const std::vector<double>& content, int C, int offset, int V, int found, double epsilon) {
+                                const std::vector<double>& content, int C, int offset, int V, int found,
+                                double epsilon) {
     const std::size_t D = q.size();
     std::vector<double> u(static_cast<std::size_t>(found)), read(static_cast<std::size_t>(V), 0.0);
     double total = 0;
@@ -240,7 +241,8 @@ TEST_CASE("a single neighbour has weight one and no gradient, however near or fa
         CHECK(weight == 1.0f);
         CHECK(read[0] == 3.0f);
         CHECK(read[1] == -2.0f);
-        engram::knn_read_gradient(query, key, 3, content, 2, 0, 2, 1, 1e-3f, &distance, &weight, d_read, d_query, d_key);
+        engram::knn_read_gradient(query, key, 3, content, 2, 0, 2, 1, 1e-3f, &distance, &weight, d_read, d_query,
+                                  d_key);
         for (int d = 0; d < 3; ++d) CHECK(d_query[d] == 0.0f);
         for (int d = 0; d < 3; ++d) CHECK(d_key[d] == 0.0f);
     }

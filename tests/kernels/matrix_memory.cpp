@@ -90,7 +90,8 @@ span write_oracle(const span& M, int N, int W, const span& w, const span& e, con
 TEST_CASE("cosine scores equal the oracle and their gradients the differences") {
     std::mt19937 rng(1);
     for (int c = 0; c < 25; ++c) {
-        const int N = 1 + static_cast<int>(rng() % 20), W = 1 + static_cast<int>(rng() % 20), R = 1 + static_cast<int>(rng() % 5);
+        const int N = 1 + static_cast<int>(rng() % 20), W = 1 + static_cast<int>(rng() % 20),
+                  R = 1 + static_cast<int>(rng() % 5);
         span M = draw(rng, N * W, -1, 1), k = draw(rng, R * W, -1, 1), d = draw(rng, R * N, -1, 1);
         span cosine(R * N), key_norm(R), row_norm(N), scratch(R * N);
         engram::cosine_scores(M.data(), N, W, k.data(), R, epsilon, cosine.data(), key_norm.data(), row_norm.data());
@@ -134,7 +135,8 @@ TEST_CASE("zero rows and zero keys give zero scores and the finite gradient of t
 TEST_CASE("a weighted read equals the oracle and its gradients the differences") {
     std::mt19937 rng(3);
     for (int c = 0; c < 25; ++c) {
-        const int N = 1 + static_cast<int>(rng() % 20), W = 1 + static_cast<int>(rng() % 100), R = 1 + static_cast<int>(rng() % 6);
+        const int N = 1 + static_cast<int>(rng() % 20), W = 1 + static_cast<int>(rng() % 100),
+                  R = 1 + static_cast<int>(rng() % 6);
         span M = draw(rng, N * W, -1, 1), w = draw(rng, R * N, 0, 1), d = draw(rng, R * W, -1, 1), read(R * W, 9.0);
         const auto oracle = [&] {
             span r(R * W, 0.0);
@@ -154,10 +156,12 @@ TEST_CASE("a weighted read equals the oracle and its gradients the differences")
     }
 }
 
-TEST_CASE("erase and add equals the oracle and its gradients the differences, several heads and full erasure included") {
+TEST_CASE(
+    "erase and add equals the oracle and its gradients the differences, several heads and full erasure included") {
     std::mt19937 rng(4);
     for (int c = 0; c < 25; ++c) {
-        const int N = 1 + static_cast<int>(rng() % 12), W = 1 + static_cast<int>(rng() % 20), H = 1 + static_cast<int>(rng() % 3);
+        const int N = 1 + static_cast<int>(rng() % 12), W = 1 + static_cast<int>(rng() % 20),
+                  H = 1 + static_cast<int>(rng() % 3);
         span M = draw(rng, N * W, -1, 1), w = draw(rng, H * N, 0, 1), e = draw(rng, H * W, 0, 1);
         span a = draw(rng, H * W, -1, 1), d = draw(rng, N * W, -1, 1), out(N * W, 9.0);
         if (c % 2) w[0] = e[0] = 1;  // a factor of exactly zero

@@ -59,7 +59,8 @@ void rmsprop_agrees(double tolerance) {
             for (int i = 0; i < n; ++i) {
                 const double gradient = double(scale) * double(g[i]);
                 square[i] = double(decay) * square[i] + (1 - double(decay)) * gradient * gradient;
-                velocity[i] = double(momentum) * velocity[i] + double(lr) * gradient / std::sqrt(square[i] + double(eps));
+                velocity[i] =
+                    double(momentum) * velocity[i] + double(lr) * gradient / std::sqrt(square[i] + double(eps));
                 q[i] -= velocity[i];
             }
         }

@@ -46,11 +46,13 @@ double literal_target(const unroll& u, int s, int b, double rho_bar, double c_ba
     return result;
 }
 
-bool close(double a, double b) { return std::abs(a - b) <= 1e-9 * (1 + std::abs(b)); }
+bool close(double a, double b) {
+    return std::abs(a - b) <= 1e-9 * (1 + std::abs(b));
+}
 
 void run(unroll& u, engram::vtrace_clips<double> clips) {
-    engram::vtrace_scan(u.log_ratio.data(), u.reward.data(), u.discount.data(), u.value.data(), u.bootstrap.data(), u.T, u.B,
-                   u.stride, clips, u.target.data(), u.advantage.data());
+    engram::vtrace_scan(u.log_ratio.data(), u.reward.data(), u.discount.data(), u.value.data(), u.bootstrap.data(), u.T,
+                        u.B, u.stride, clips, u.target.data(), u.advantage.data());
 }
 
 }  // namespace
@@ -147,8 +149,8 @@ TEST_CASE("float agrees with double to its rounding") {
     const auto log_ratio = single(u.log_ratio), reward = single(u.reward), discount = single(u.discount),
                value = single(u.value), bootstrap = single(u.bootstrap);
     std::vector<float> target(u.target.size()), advantage(u.target.size());
-    engram::vtrace_scan(log_ratio.data(), reward.data(), discount.data(), value.data(), bootstrap.data(), u.T, u.B, u.stride,
-                   {}, target.data(), advantage.data());
+    engram::vtrace_scan(log_ratio.data(), reward.data(), discount.data(), value.data(), bootstrap.data(), u.T, u.B,
+                        u.stride, {}, target.data(), advantage.data());
     // Terms of size about 3, sums over about ten steps: a few tens of float roundings of 6e-8.
     for (std::size_t i = 0; i < target.size(); ++i) {
         CHECK(std::abs(target[i] - u.target[i]) < 2e-5);

@@ -7,12 +7,12 @@
 //   L_{t,k} = -log p_{t+k} - mean_{j != t+k} log(1 - p_j),  log(1 - p_j) = logsumexp_{i != j} s_i - logsumexp_i s_i
 //   loss_t = sum_k L_{t,k} over k = 1 .. N
 //
-// Candidates are x_{k+1} .. x_T (counted from 1) of the same episode as t; (t, k) counts if t + k is one of them. Without a
-// negative L = 0. For all j but the largest p_j <= 1/2, so 1 - p_j is safe; for the largest one the sum over the others
-// is formed directly, shifted by its own maximum if need be: every score is finite in, finite out.
+// Candidates are x_{k+1} .. x_T (counted from 1) of the same episode as t; (t, k) counts if t + k is one of them.
+// Without a negative L = 0. For all j but the largest p_j <= 1/2, so 1 - p_j is safe; for the largest one the sum over
+// the others is formed directly, shifted by its own maximum if need be: every score is finite in, finite out.
 //
-// Shapes: x [T, X], pred [T, N X], segment [T] (number of the episode, equal numbers adjacent), loss [T], scores [N, T, T]
-// kept for the gradient. Strides are numbers from time step to time step. Cost: N T^2 X multiply-adds forward, twice
+// Shapes: x [T, X], pred [T, N X], segment [T] (number of the episode, equal numbers adjacent), loss [T],
+// scores [N, T, T] kept for the gradient. Strides are numbers from time step to time step. Cost: N T^2 X multiply-adds forward, twice
 // that backward.
 
 #include <algorithm>
@@ -25,13 +25,17 @@
 namespace engram {
 
 /// Numbers that cpc_forward keeps in `scores`.
-constexpr std::ptrdiff_t cpc_scores_size(int T, int N) { return std::ptrdiff_t(N) * T * T; }
+constexpr std::ptrdiff_t cpc_scores_size(int T, int N) {
+    return std::ptrdiff_t(N) * T * T;
+}
 
 /// Numbers of scratch that cpc_backward needs.
-constexpr std::ptrdiff_t cpc_workspace_size(int T) { return std::ptrdiff_t(T) * T; }
+constexpr std::ptrdiff_t cpc_workspace_size(int T) {
+    return std::ptrdiff_t(T) * T;
+}
 
-/// The softmax of n scores, held so that neither p nor 1 - p is lost: `top` is the first largest score, `rest` the sum of
-/// exp(s_i - s_top) over the others, and exp(s_i - shift) / others is the softmax without `top`.
+/// The softmax of n scores, held so that neither p nor 1 - p is lost: `top` is the first largest score, `rest` the sum
+/// of exp(s_i - s_top) over the others, and exp(s_i - shift) / others is the softmax without `top`.
 template <class Real>
 struct guarded_softmax {
     using P = pack<Real>;
@@ -39,33 +43,45 @@ struct guarded_softmax {
     Real top_score, rest, total, shift, others;
 
     guarded_softmax(const Real* s, int n) {
-        for (int i = 1; i < n; ++i)
-            if (s[i] > s[top]) top = i;
+        const Real largest = largest_but(s, n, -1);
+        while (top < n - 1 && !(s[top] == largest)) ++top;
         top_score = shift = s[top];
         rest = others = sum_of_others(s, n, top_score);
         total = 1 + rest;
         if (n > 1 && rest < std::sqrt(std::numeric_limits<Real>::min())) {
-            shift = -std::numeric_limits<Real>::infinity();
-            for (int i = 0; i < n; ++i)
-                if (i != top) shift = std::max(shift, s[i]);
+            shift = largest_but(s, n, top);
             others = sum_of_others(s, n, shift);
         }
     }
 
+    /// p of `count` scores.
+    P probability(const Real* s, int count) const { return exp(P::load(s, count) - P(top_score)) / P(total); }
+    /// Which of the scores i, i + 1, ... of n are negatives other than the largest.
+    typename P::mask ordinary(int i, int n, int positive) const {
+        const P lane = indices<Real>(i);
+        return (lane < P(n)) & (lane != P(positive)) & (lane != P(top));
+    }
     Real log_total() const { return std::log1p(rest); }
     /// log(1 - p_top)
     Real log_without_top() const { return shift - top_score + std::log(others) - log_total(); }
 
 private:
+    static Real largest_but(const Real* s, int n, int skipped) {
+        const P lowest(-std::numeric_limits<Real>::infinity());
+        P result = lowest;
+        for (int i = 0; i < n; i += P::width) {
+            const P lane = indices<Real>(i), score = P::load(s + i, std::min(P::width, n - i));
+            result = max(result, select((lane < P(n)) & (lane != P(skipped)), score, lowest));
+        }
+        Real largest = result[0];
+        for (int lane = 1; lane < P::width; ++lane) largest = std::max(largest, result[lane]);
+        return largest;
+    }
     Real sum_of_others(const Real* s, int n, Real by) const {
         P sum(0);
         for (int i = 0; i < n; i += P::width) {
-            const int count = std::min(P::width, n - i);
-            Real e[P::width];
-            exp(P::load(s + i, count) - P(by)).store(e);
-            if (top >= i && top < i + P::width) e[top - i] = 0;
-            for (int lane = count; lane < P::width; ++lane) e[lane] = 0;
-            sum += P::load(e);
+            const P lane = indices<Real>(i), score = P::load(s + i, std::min(P::width, n - i));
+            sum += select((lane < P(n)) & (lane != P(top)), exp(score - P(by)), P(0));
         }
         return sums<1>(&sum)[0];
     }
@@ -99,14 +115,12 @@ void cpc_forward(const Real* x, std::ptrdiff_t x_stride, const Real* pred, std::
                 const Real* s = block + std::ptrdiff_t(t - first) * T;
                 const int positive = t + k - begin;
                 const guarded_softmax<Real> softmax(s, n);
-                Real logs = 0;
+                P log_misses(0);
                 for (int i = 0; i < n; i += P::width) {
-                    const int count = std::min(P::width, n - i);
-                    Real each[P::width];
-                    log(P(1) - exp(P::load(s + i, count) - P(softmax.top_score)) / P(softmax.total)).store(each);
-                    for (int lane = 0; lane < count; ++lane)
-                        if (i + lane != positive && i + lane != softmax.top) logs += each[lane];
+                    const P p = softmax.probability(s + i, std::min(P::width, n - i));
+                    log_misses += select(softmax.ordinary(i, n, positive), log(P(1) - p), P(0));
                 }
+                Real logs = sums<1>(&log_misses)[0];
                 if (softmax.top != positive) logs += softmax.log_without_top();
                 loss[t * loss_stride] += softmax.log_total() + (softmax.top_score - s[positive]) - logs / Real(n - 1);
             }
@@ -124,7 +138,8 @@ void cpc_backward(const Real* x, std::ptrdiff_t x_stride, const Real* pred, std:
         cpc_episodes(segment, T, k, [&](int first, int last, int begin, int end) {
             const std::ptrdiff_t offset = std::ptrdiff_t(k - 1) * X;
             const int n = end - begin;
-            for (int t = n > 1 ? last : first; t < end; ++t) std::fill_n(d_pred + t * d_pred_stride + offset, X, Real(0));
+            for (int t = n > 1 ? last : first; t < end; ++t)
+                std::fill_n(d_pred + t * d_pred_stride + offset, X, Real(0));
             if (first == last || n <= 1) return;
             for (int t = first; t < last; ++t) {
                 const Real* s = scores + (std::ptrdiff_t(k - 1) * T + t) * T + begin;
@@ -137,31 +152,26 @@ void cpc_backward(const Real* x, std::ptrdiff_t x_stride, const Real* pred, std:
                 // With E = sum of p_j / (1 - p_j) over the negatives but the largest, and r the softmax without it:
                 //   dL/ds_i = p_i (1 + (1 / (1 - p_i) - E + apart) / (n - 1)) - apart r_i / (n - 1)
                 // less 1 for the positive; the positive and the largest lack their own 1 / (1 - p_i).
-                const auto probability = [&](int i) { return std::exp(s[i] - softmax.top_score) / softmax.total; };
-                Real odds = 0;
+                P all_odds(0);
                 for (int i = 0; i < n; i += P::width) {
                     const int count = std::min(P::width, n - i);
-                    Real each[P::width];
-                    const P p = exp(P::load(s + i, count) - P(softmax.top_score)) / P(softmax.total);
-                    (p / (P(1) - p)).store(each);
-                    for (int lane = 0; lane < count; ++lane)
-                        if (i + lane != positive && i + lane != top) odds += each[lane];
+                    const P p = softmax.probability(s + i, count);
+                    p.store(d + i, count);
+                    all_odds += select(softmax.ordinary(i, n, positive), p / (P(1) - p), P(0));
                 }
+                const Real odds = sums<1>(&all_odds)[0];
+                const Real p = d[positive];
                 for (int i = 0; i < n; i += P::width) {
                     const int count = std::min(P::width, n - i);
-                    const P score = P::load(s + i, count);
-                    const P p = exp(score - P(softmax.top_score)) / P(softmax.total);
-                    const P r = exp(score - P(softmax.shift)) / P(softmax.others);
-                    P g = p * (P(1) + (P(1) / (P(1) - p) - P(odds - apart)) * P(scale));
-                    if (apart != 0) g -= r * P(scale);
+                    const P share = P::load(d + i, count);
+                    P g = share * (P(1) + (P(1) / (P(1) - share) - P(odds - apart)) * P(scale));
+                    if (apart != 0) g -= exp(P::load(s + i, count) - P(softmax.shift)) * P(scale / softmax.others);
                     (g * P(d_loss[t * d_loss_stride])).store(d + i, count);
                 }
-                const Real p = probability(positive);
                 const Real r = top == positive ? 0 : std::exp(s[positive] - softmax.shift) / softmax.others;
                 const Real miss = top == positive ? softmax.rest / softmax.total : 1 - p;
                 d[positive] = d_loss[t * d_loss_stride] * (-miss - p * scale * (odds - apart) - scale * r);
-                if (top != positive)
-                    d[top] = d_loss[t * d_loss_stride] * (1 - scale * (odds - 1)) / softmax.total;
+                if (top != positive) d[top] = d_loss[t * d_loss_stride] * (1 - scale * (odds - 1)) / softmax.total;
             }
             weighted_rows<false>(workspace, n, 1, last - first, x + begin * x_stride, x_stride, n,
                                  d_pred + first * d_pred_stride + offset, d_pred_stride, X);

@@ -8,8 +8,8 @@
 //   read     d_j = |q - k_j|^2,  u_j = 1 / (epsilon + d_j),  w_j = u_j / sum u,  m = sum_j w_j v_j
 //   gradient dw_j / dd_l = w_j (w_l - [j = l]) / (epsilon + d_l);  contents are constants, the choice of slots too
 //
-// The read takes the keys of the chosen slots, recomputed by the caller (jumpy backpropagation) or gathered from the cache.
-// Selection costs N D multiply-adds at about the speed of memory and allocates nothing.
+// The read takes the keys of the chosen slots, recomputed by the caller (jumpy backpropagation) or gathered from the
+// cache. Selection costs N D multiply-adds at about the speed of memory and allocates nothing.
 
 #include <algorithm>
 #include <cstddef>

@@ -8,8 +8,8 @@
 //   read     r_r = sum_n w_rn M_n
 //   write    M'_n = M_n * prod_h (1 - w_hn erase_h) + sum_h w_hn add_h   over H write heads, * and prod elementwise
 //
-// Shapes: keys, reads, erase, add [heads, W], weights, cosines [heads, N], all dense; M and M' may not overlap. Gradients:
-// each comment says what is added to and what is stored. All cost O(heads N W) and allocate nothing.
+// Shapes: keys, reads, erase, add [heads, W], weights, cosines [heads, N], all dense; M and M' may not overlap.
+// Gradients: each comment says what is added to and what is stored. All cost O(heads N W) and allocate nothing.
 
 #include <cmath>
 #include <cstddef>

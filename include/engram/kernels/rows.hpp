@@ -3,11 +3,13 @@
 
 // Dot products and sums over raw rows of numbers, several rows at a time.
 //
-// g++ may not reorder floating-point sums, so it leaves a plain dot product scalar. Here every sum has one stated order:
-// partial sums per lane, then a balanced tree over the lanes. It depends on the length of a row alone, never on how many
-// rows are handled at once, so equal rows give equal bits.
+// g++ may not reorder floating-point sums, so it leaves a plain dot product scalar. Here every sum has one stated
+// order: partial sums per lane, then a balanced tree over the lanes. It depends on the length of a row alone, never on
+// how many rows are handled at once, so equal rows give equal bits.
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <utility>
 
 #include "engram/core/pack.hpp"
@@ -26,6 +28,14 @@ ENGRAM_HD bool any(pack_mask<Real> mask) {
     for (int i = 0; i < pack<Real>::width; ++i) result |= mask[i];
     return result;
 #endif
+}
+
+/// The indices first, first + 1, ..., one in each lane.
+template <class Real>
+ENGRAM_HD pack<Real> indices(int first) {
+    return [&]<int... I>(std::integer_sequence<int, I...>) {
+        return pack<Real>(typename pack<Real>::native{static_cast<Real>(I)...}) + pack<Real>(first);
+    }(std::make_integer_sequence<int, pack<Real>::width>{});
 }
 
 /// Sums of neighbours: (a0 + a1, a2 + a3, ..., b0 + b1, ...).
@@ -110,10 +120,10 @@ ENGRAM_HD pack<Real> dots(const Real* a, const Real* const* rows, int n) {
 }
 
 /// out_ij = a_i . b_j for `rows` rows a and `columns` rows b of n numbers, each with the bits that `dot` gives it.
-/// Strides are numbers from row to row.
+/// Strides are numbers from row to row. Not inlined: too large, and with constant sizes g++ warns of tiles never taken.
 template <class Real>
-void row_products(const Real* a, std::ptrdiff_t a_stride, int rows, const Real* b, std::ptrdiff_t b_stride, int columns,
-                  int n, Real* out, std::ptrdiff_t out_stride) {
+[[gnu::noinline]] void row_products(const Real* a, std::ptrdiff_t a_stride, int rows, const Real* b,
+                                    std::ptrdiff_t b_stride, int columns, int n, Real* out, std::ptrdiff_t out_stride) {
     using P = pack<Real>;
     // A tile has as many sums as a pack has lanes, so that one tree of pair sums finishes them all.
     constexpr int A = P::width >= 8 ? 4 : 2, B = P::width / A;
@@ -135,17 +145,25 @@ void row_products(const Real* a, std::ptrdiff_t a_stride, int rows, const Real* 
                     ((sum[S] = multiply_add(x[S / B], y[S % B], sum[S])), ...);
                 }
                 const P total = sums<A * B>(sum);
+                Real* place = out + i * out_stride + j;
+                if (i + A <= rows && j + B <= columns) {
+                    for (int r = 0; r < A; ++r)
+                        std::memcpy(place + r * out_stride, reinterpret_cast<const Real*>(&total) + r * B,
+                                    B * sizeof(Real));
+                    return;
+                }
                 for (int s = 0; s < A * B; ++s)
-                    if (i + s / B < rows && j + s % B < columns) out[(i + s / B) * out_stride + j + s % B] = total[s];
+                    if (i + s / B < rows && j + s % B < columns) place[s / B * out_stride + s % B] = total[s];
             }(std::make_integer_sequence<int, A>{}, std::make_integer_sequence<int, B>{},
               std::make_integer_sequence<int, A * B>{});
 }
 
-/// out_i = sum_r a_ir b_r (stored, or added to what is there) for `rows` rows of n numbers and `terms` rows b, where a_ir
-/// lies at a + i a_row + r a_term. Terms are summed in the order of r.
+/// out_i = sum_r a_ir b_r (stored, or added to what is there) for `rows` rows of n numbers and `terms` rows b, where
+/// a_ir lies at a + i a_row + r a_term. Terms are summed in the order of r.
 template <bool Add, class Real>
-void weighted_rows(const Real* a, std::ptrdiff_t a_row, std::ptrdiff_t a_term, int rows, const Real* b,
-                   std::ptrdiff_t b_stride, int terms, Real* out, std::ptrdiff_t out_stride, int n) {
+[[gnu::noinline]] void weighted_rows(const Real* a, std::ptrdiff_t a_row, std::ptrdiff_t a_term, int rows,
+                                     const Real* b, std::ptrdiff_t b_stride, int terms, Real* out,
+                                     std::ptrdiff_t out_stride, int n) {
     using P = pack<Real>;
     // Register tile: Rows x Packs sums. A tail of the columns is one pack, partly filled.
     const auto tile = [&]<int Rows, int Packs>(std::integral_constant<int, Rows>, std::integral_constant<int, Packs>,
@@ -173,7 +191,7 @@ void weighted_rows(const Real* a, std::ptrdiff_t a_row, std::ptrdiff_t a_term, i
     constexpr std::integral_constant<int, 4> four;
     constexpr std::integral_constant<int, 1> one;
     for (int at = 0; at < n;) {
-        const int left = n - at, columns = left >= packs * P::width ? packs * P::width : left < P::width ? left : P::width;
+        const int left = n - at, columns = left >= packs * P::width ? packs * P::width : std::min(left, P::width);
         int i = 0;
         if (columns == packs * P::width) {
             for (; i + 4 <= rows; i += 4) tile(four, wide, i, at, columns);

@@ -6,10 +6,12 @@
 //   V-trace  ratio_t = pi / mu,  rho_t = min(rho_bar, ratio_t),  c_t = min(c_bar, ratio_t)
 //            delta_t = rho_t (r_t + gamma_t V_{t+1} - V_t),  a_t = delta_t + gamma_t c_t a_{t+1},  a_T = 0
 //            v_t = V_t + a_t,  A_t = min(pg_rho_bar, ratio_t) (r_t + gamma_t v_{t+1} - V_t),  v_T = V_T = bootstrap
-//   GAE      delta_t = r_t + gamma_t V_{t+1} - V_t,  A_t = delta_t + gamma_t lambda A_{t+1},  A_T = 0,  return_t = V_t + A_t
+//   GAE      delta_t = r_t + gamma_t V_{t+1} - V_t,  A_t = delta_t + gamma_t lambda A_{t+1},  A_T = 0,
+//            return_t = V_t + A_t
 //
-// Arrays are [T, B] with B numbers in a row and `stride` numbers between rows; bootstrap is [B]. gamma_t is the discount of
-// the step, zero where the episode ended. Targets and advantages are constants for the gradient. NaN passes through.
+// Arrays are [T, B] with B numbers in a row and `stride` numbers between rows; bootstrap is [B]. gamma_t is the
+// discount of the step, zero where the episode ended. Targets and advantages are constants for the gradient. NaN passes
+// through.
 
 #include <cmath>
 #include <cstddef>
@@ -24,8 +26,9 @@ struct vtrace_clips {
 
 /// V-trace targets vs [T, B] and policy-gradient advantages [T, B]; log_ratio = log pi - log mu of the taken actions.
 template <class Real>
-void vtrace_scan(const Real* log_ratio, const Real* reward, const Real* discount, const Real* value, const Real* bootstrap,
-            int T, int B, std::ptrdiff_t stride, vtrace_clips<Real> clips, Real* vs, Real* advantage) {
+void vtrace_scan(const Real* log_ratio, const Real* reward, const Real* discount, const Real* value,
+                 const Real* bootstrap, int T, int B, std::ptrdiff_t stride, vtrace_clips<Real> clips, Real* vs,
+                 Real* advantage) {
     // Not std::min, which would turn a NaN ratio into its bound and hide it.
     const auto clipped = [](Real ratio, Real bar) { return ratio > bar ? bar : ratio; };
     for (int b = 0; b < B; ++b) {
