@@ -12,8 +12,8 @@
 // the others is formed directly, shifted by its own maximum if need be: every score is finite in, finite out.
 //
 // Shapes: x [T, X], pred [T, N X], segment [T] (number of the episode, equal numbers adjacent), loss [T],
-// scores [N, T, T] kept for the gradient. Strides are numbers from time step to time step. Cost: N T^2 X multiply-adds forward, twice
-// that backward.
+// scores [N, T, T] kept for the gradient. Strides are numbers from time step to time step. Cost: N T^2 X multiply-adds
+// forward, twice that backward.
 
 #include <algorithm>
 #include <cmath>
