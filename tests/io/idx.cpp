@@ -58,7 +58,11 @@ TEST_CASE("a damaged header or a wrong size is one sentence, without asking for 
     CHECK(has(said(images(2051, 2, 0, 3, 0)), "impossible IDX header"));
     CHECK(has(said(header({2051, 2})), "truncated"));
     CHECK(has(said({}), "truncated"));
-    bytes labels = header({2049, 4});
+    bytes labels = header({2051, 1});
+    labels.push_back(1);
+    write_file(path, labels);
+    CHECK(sentence([&] { read_idx_labels(path); }) == path + ": magic number 2051, expected 2049 (IDX labels)");
+    labels = header({2049, 4});
     labels.push_back(1);
     write_file(path, labels);
     CHECK(sentence([&] { read_idx_labels(path); }) ==

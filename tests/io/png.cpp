@@ -13,7 +13,8 @@ namespace {
 picture noise(int height, int width, int channels) {
     picture image{height, width, channels, {}};
     philox random(1, 2);
-    for (int i = 0; i < height * width * channels; ++i) image.pixels.push_back(static_cast<std::uint8_t>(random.below(256)));
+    for (int i = 0; i < height * width * channels; ++i)
+        image.pixels.push_back(static_cast<std::uint8_t>(random.below(256)));
     return image;
 }
 
@@ -51,7 +52,9 @@ bytes assemble(int width, int height, int depth, int type, const bytes& raw, int
 bytes filter_rows(const picture& image) {
     bytes raw;
     const int row = image.width * image.channels, step = image.channels;
-    const auto at = [&](int y, int x) { return y < 0 || x < 0 ? 0 : int{image.pixels[static_cast<std::size_t>(y * row + x)]}; };
+    const auto at = [&](int y, int x) {
+        return y < 0 || x < 0 ? 0 : int{image.pixels[static_cast<std::size_t>(y * row + x)]};
+    };
     for (int y = 0; y < image.height; ++y) {
         const int filter = y % 5;
         raw.push_back(static_cast<std::uint8_t>(filter));

@@ -52,7 +52,8 @@ struct zip_writer {
         put(directory, 0x02014b50, 4);
         put(directory, 20, 2);
         common(directory);
-        put(directory, 0, 10);
+        put(directory, 0, 8);
+        put(directory, 0, 2);
         put(directory, offset, 4);
         directory.insert(directory.end(), name.begin(), name.end());
         ++count;

@@ -77,8 +77,8 @@ TEST_CASE("remembering what was revealed earns every trial, in both schemes and 
         }
 }
 
-// n (1 - (1 - 1/n)^T) first showings F, and a quarter of the rest; five standard errors of 4000 episodes, whose variance
-// 3/16 (T - E F) + 9/16 Var F is below T / 4.
+// n (1 - (1 - 1/n)^T) first showings F, and a quarter of the rest; five standard errors of 4000 episodes, whose
+// variance 3/16 (T - E F) + 9/16 Var F is below T / 4.
 TEST_CASE("without memory the floor is the first showings and a quarter of the rest") {
     for (const auto& [level, n, trials] : std::vector<std::tuple<std::string, double, double>>{
              {"train", 16, 50}, {"holdout_interpolate", 12, 40}, {"holdout_extrapolate", 24, 75}}) {
@@ -106,7 +106,8 @@ TEST_CASE("the panel shows the image inside and the buttons at the edges") {
         const auto image = images()->image(shown.stimulus);
         for (int y = 0; y < 12; ++y)
             for (int i = 0; i < 36; ++i)
-                REQUIRE(pixels[static_cast<std::size_t>((y + 2) * 48 + 6 + i)] == image[static_cast<std::size_t>(y * 36 + i)]);
+                REQUIRE(pixels[static_cast<std::size_t>((y + 2) * 48 + 6 + i)] ==
+                        image[static_cast<std::size_t>(y * 36 + i)]);
         int green = 0, red = 0, black = 0, white = 0;
         for (int y = 0; y < 16; ++y)
             for (int x = 0; x < 16; ++x) {

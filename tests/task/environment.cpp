@@ -70,7 +70,8 @@ TEST_CASE("saved bytes that cannot be an episode are refused") {
     batch_of<archetype> batch("train", 1, 0, 0, {}, nullptr);
     archetype broken{};
     broken.time = 3;
-    CHECK_THROWS_WITH_AS(batch.restore(0, std::as_bytes(std::span(&broken, 1))), "count: the saved state is corrupt", error);
+    CHECK_THROWS_WITH_AS(batch.restore(0, std::as_bytes(std::span(&broken, 1))), "count: the saved state is corrupt",
+                         error);
     broken.time = 2;
     batch.restore(0, std::as_bytes(std::span(&broken, 1)));
     CHECK(batch.step(0, 0).done);

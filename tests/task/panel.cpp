@@ -16,7 +16,8 @@ TEST_CASE("an enlarged panel shows the same area of every colour") {
     panel::draw(image.data(), buttons, 72, 96, large.data());
     const auto share = [](const std::vector<float>& pixels, float r, float g, float b) {
         int count = 0;
-        for (std::size_t i = 0; i < pixels.size(); i += 3) count += pixels[i] == r && pixels[i + 1] == g && pixels[i + 2] == b;
+        for (std::size_t i = 0; i < pixels.size(); i += 3)
+            count += pixels[i] == r && pixels[i + 1] == g && pixels[i + 2] == b;
         return 3.0 * count / static_cast<double>(pixels.size());
     };
     CHECK(share(small, 0.75f, 0, 0) == doctest::Approx(8 / 256.0));

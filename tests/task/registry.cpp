@@ -87,7 +87,8 @@ TEST_CASE("every task and level: a saved state continues as the original, and fi
 
             auto elsewhere = make(info.name, info.levels[level == info.levels[0] ? 1 : 0], 1, 5);
             CHECK(sentence([&] { elsewhere->restore(0, saved); }).find("another level") != std::string::npos);
-            CHECK(sentence([&] { resumed->restore(0, std::span(saved).first(8)); }).find("8 bytes") != std::string::npos);
+            CHECK(sentence([&] { resumed->restore(0, std::span(saved).first(8)); }).find("8 bytes") !=
+                  std::string::npos);
         }
 }
 
@@ -186,7 +187,8 @@ TEST_CASE("mistakes are sentences") {
     CHECK(sentence([] { make("t_maze", "train", 0, 0); }) == "t_maze: a batch needs at least one environment, not 0");
     auto batch = make("continuous_recognition", "train", 1, 0);
     CHECK(sentence([&] { batch->step(0, 2); }) == "continuous_recognition: action 2 is out of range; expected 0 to 1");
-    CHECK(sentence([&] { batch->step(0, -1); }) == "continuous_recognition: action -1 is out of range; expected 0 to 1");
+    CHECK(sentence([&] { batch->step(0, -1); }) ==
+          "continuous_recognition: action -1 is out of range; expected 0 to 1");
     task_options options;
     options.frame = "papr";
     CHECK(sentence([&] { make("continuous_recognition", "train", 1, 0, 0, options); }) ==

@@ -87,7 +87,8 @@ TEST_CASE("archives of drawings give both splits") {
             picture image{105, 105, 1, bytes(105 * 105, 255)};
             ++number;
             for (int x = 0; x < 5 * number; ++x) image.pixels[static_cast<std::size_t>(105 * 50 + x)] = 0;
-            zip.add(std::string(name) + "/Greek/character01/0001_0" + std::to_string(i) + ".png", encode_png(image), false);
+            zip.add(std::string(name) + "/Greek/character01/0001_0" + std::to_string(i) + ".png", encode_png(image),
+                    false);
         }
         write_file(folder / (std::string(name) + ".zip"), zip.finish());
     }

@@ -46,5 +46,6 @@ TEST_CASE("the default is the authors' program, 100 to 110 steps; extrapolation 
     CHECK(info.level("holdout_extrapolate").longest_episode == 210);
     task_options options;
     options.length = 1;
-    CHECK_THROWS_WITH_AS(t_maze::describe(options), "t_maze: a length of 1 was asked for; expected 2 to 1000000", error);
+    CHECK_THROWS_WITH_AS(t_maze::describe(options), "t_maze: a length of 1 was asked for; expected 2 to 1000000",
+                         error);
 }

@@ -28,7 +28,7 @@ using bytes = std::vector<std::uint8_t>;
 inline bytes read_file(const std::string& path) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     require(file >= 0, "cannot read ", path, ": ", std::strerror(errno));
-    struct stat facts{};
+    struct stat facts {};
     if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) {
         ::close(file);
         fail("cannot read ", path, ": it is not a regular file");

@@ -24,13 +24,10 @@ struct idx_images {
     }
 };
 
-/// Checks the magic number, and that `count` items of `item` bytes are exactly what is left.
-inline void require_idx_content(const std::string& path, std::uint32_t magic, std::uint32_t expected,
-                                std::uint64_t count, std::uint64_t item, std::uint64_t left) {
-    require(magic == expected, path, ": magic number ", magic, ", expected ", expected,
-            expected == 2051 ? " (IDX images)" : " (IDX labels)");
-    require(item >= 1 && item <= (1u << 26) && count <= 0x7fffffffu, path, ": an impossible IDX header (", count,
-            " items of ", item, " bytes)");
+/// Checks that `count` items of `item` bytes are exactly what is left.
+inline void require_idx_content(const std::string& path, std::uint64_t count, std::uint64_t item, std::uint64_t left) {
+    require(item >= 1 && count <= 0x7fffffffu, path, ": an impossible IDX header (", count, " items of ", item,
+            " bytes)");
     require(count * item == left, path, ": the header promises ", count, " items of ", item, " bytes, but ", left,
             " bytes follow, expected ", count * item);
 }
@@ -41,8 +38,9 @@ inline idx_images read_idx_images(const std::string& path) {
     const std::uint32_t magic = in.big32();
     require(magic == 2051, path, ": magic number ", magic, ", expected 2051 (IDX images)");
     const std::uint32_t count = in.big32(), rows = in.big32(), columns = in.big32();
-    require(rows <= 8192 && columns <= 8192, path, ": images of ", rows, " x ", columns, ", expected at most 8192 x 8192");
-    require_idx_content(path, magic, 2051, count, std::uint64_t{rows} * columns, in.left());
+    require(rows <= 8192 && columns <= 8192, path, ": images of ", rows, " x ", columns,
+            ", expected at most 8192 x 8192");
+    require_idx_content(path, count, std::uint64_t{rows} * columns, in.left());
     const auto pixels = in.take(in.left());
     return {static_cast<int>(count), static_cast<int>(rows), static_cast<int>(columns), {pixels.begin(), pixels.end()}};
 }
@@ -51,7 +49,8 @@ inline bytes read_idx_labels(const std::string& path) {
     const bytes content = read_maybe_gzip(path);
     byte_reader in(content, path);
     const std::uint32_t magic = in.big32(), count = in.big32();
-    require_idx_content(path, magic, 2049, count, 1, in.left());
+    require(magic == 2049, path, ": magic number ", magic, ", expected 2049 (IDX labels)");
+    require_idx_content(path, count, 1, in.left());
     const auto labels = in.take(in.left());
     return {labels.begin(), labels.end()};
 }

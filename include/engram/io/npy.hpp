@@ -45,7 +45,15 @@ void write_npy(const std::string& path, std::span<const Number> values, const st
     header += "), }";
     header.append(63 - (10 + header.size()) % 64, ' ');
     header += '\n';
-    const char preamble[10] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<char>(header.size() & 255),
+    const char preamble[10] = {'\x93',
+                               'N',
+                               'U',
+                               'M',
+                               'P',
+                               'Y',
+                               1,
+                               0,
+                               static_cast<char>(header.size() & 255),
                                static_cast<char>(header.size() >> 8)};
     atomic_file file(path);
     file.write(preamble, sizeof preamble);
@@ -90,7 +98,8 @@ npy_array<Number> read_npy(const std::string& path) {
         std::size_t digits = 0;
         for (; digits < shape.size() && shape[digits] >= '0' && shape[digits] <= '9' && extent <= 0x7fffffffu; ++digits)
             extent = 10 * extent + static_cast<std::uint64_t>(shape[digits] - '0');
-        require(digits > 0 && extent <= 0x7fffffffu, path, ": an extent of the NPY shape is not a number up to 2^31 - 1");
+        require(digits > 0 && extent <= 0x7fffffffu, path,
+                ": an extent of the NPY shape is not a number up to 2^31 - 1");
         shape.remove_prefix(digits);
         array.shape.push_back(static_cast<int>(extent));
         count *= extent;

@@ -32,7 +32,8 @@ public:
             drawings_.push_back(parse(name));
             drawings_.back().entry = static_cast<int>(i);
         }
-        require(!drawings_.empty(), archive_.path(), ": no drawings in the archive, expected <set>/<alphabet>/characterMM/NNNN_DD.png");
+        require(!drawings_.empty(), archive_.path(),
+                ": no drawings in the archive, expected <set>/<alphabet>/characterMM/NNNN_DD.png");
     }
 
     const std::vector<drawing>& drawings() const { return drawings_; }
@@ -63,7 +64,8 @@ private:
             int value = 0;
             for (std::size_t i = from; i < from + count; ++i) {
                 const bool digit = i < file.size() && file[i] >= '0' && file[i] <= '9';
-                require(digit, archive_.path(), ": entry '", name, "' is not named <set>/<alphabet>/characterMM/NNNN_DD.png");
+                require(digit, archive_.path(), ": entry '", name,
+                        "' is not named <set>/<alphabet>/characterMM/NNNN_DD.png");
                 value = 10 * value + (file[i] - '0');
             }
             return value;

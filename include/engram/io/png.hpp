@@ -42,7 +42,8 @@ inline bytes unfilter_png(std::span<const std::uint8_t> raw, std::size_t height,
             const int a = std::abs(p - left), b = std::abs(p - up), c = std::abs(p - corner);
             const int paeth = a <= b && a <= c ? left : b <= c ? up : corner;
             const std::array<int, 5> predicted{0, left, up, (left + up) / 2, paeth};
-            out[y * row + x] = static_cast<std::uint8_t>(raw[y * (row + 1) + 1 + x] + predicted[static_cast<std::size_t>(filter)]);
+            out[y * row + x] =
+                static_cast<std::uint8_t>(raw[y * (row + 1) + 1 + x] + predicted[static_cast<std::size_t>(filter)]);
         }
     }
     return out;
@@ -85,7 +86,8 @@ inline picture decode_png(std::span<const std::uint8_t> content, const std::stri
     const auto channels = static_cast<std::size_t>(image.channels);
     const std::size_t row = depth == 1 ? (width + 7) / 8 : width * channels;
     const bytes raw = inflate(packed, deflate_format::zlib, height * (row + 1), name);
-    require(raw.size() == height * (row + 1), name, ": ", raw.size(), " bytes of pixels, expected ", height * (row + 1));
+    require(raw.size() == height * (row + 1), name, ": ", raw.size(), " bytes of pixels, expected ",
+            height * (row + 1));
     image.pixels = unfilter_png(raw, height, row, depth == 1 ? 1 : channels, name);
     if (depth == 8) return image;
     bytes grey(height * width);
@@ -99,9 +101,10 @@ inline picture decode_png(std::span<const std::uint8_t> content, const std::stri
 inline bytes encode_png(const picture& image) {
     const auto height = static_cast<std::size_t>(std::max(image.height, 0));
     const auto row = static_cast<std::size_t>(std::max(image.width, 0)) * static_cast<std::size_t>(image.channels);
-    require(height >= 1 && row >= 1 && (image.channels == 1 || image.channels == 3) && image.pixels.size() == height * row,
-            "png: ", image.pixels.size(), " bytes do not make an image of ", image.height, " x ", image.width, " x ",
-            image.channels, " (1 or 3 channels)");
+    require(
+        height >= 1 && row >= 1 && (image.channels == 1 || image.channels == 3) && image.pixels.size() == height * row,
+        "png: ", image.pixels.size(), " bytes do not make an image of ", image.height, " x ", image.width, " x ",
+        image.channels, " (1 or 3 channels)");
     bytes raw;
     raw.reserve(height * (row + 1));
     for (std::size_t y = 0; y < height; ++y) {
@@ -138,7 +141,11 @@ inline bytes encode_png(const picture& image) {
     return out;
 }
 
-inline picture read_png(const std::string& path) { return decode_png(read_file(path), path); }
-inline void write_png(const std::string& path, const picture& image) { write_file(path, encode_png(image)); }
+inline picture read_png(const std::string& path) {
+    return decode_png(read_file(path), path);
+}
+inline void write_png(const std::string& path, const picture& image) {
+    write_file(path, encode_png(image));
+}
 
 }  // namespace engram

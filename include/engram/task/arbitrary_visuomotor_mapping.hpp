@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Arbitrary visuomotor mapping (facts 2.3): every image of an episode belongs to one of four directions, which cannot be
-// told from the image. Its first showing reveals the direction (that button green, the others red), later ones do not
-// (all black); +1 for the right action, 0 otherwise. One step a trial (see panel.hpp).
+// Arbitrary visuomotor mapping (facts 2.3): every image of an episode belongs to one of four directions, which cannot
+// be told from the image. Its first showing reveals the direction (that button green, the others red), later ones do
+// not (all black); +1 for the right action, 0 otherwise. One step a trial (see panel.hpp).
 //
 // Scheme `pool` (default): n images with independent uniform directions, each trial one of them, uniformly; n = 16 in
 // 50 train trials, 12 in 40 (holdout_interpolate), 24 in 75 (holdout_extrapolate). An agent without memory gets the
@@ -48,7 +48,10 @@ struct arbitrary_visuomotor_mapping {
         arbitrary_visuomotor_mapping fresh{};
         fresh.level.base = panel_level::make("arbitrary_visuomotor_mapping", name, options, stimuli);
         fresh.level.staircase = options.scheme == "staircase";
-        fresh.level.associations = fresh.level.staircase ? 1 : name == "train" ? 16 : name == "holdout_interpolate" ? 12 : 24;
+        fresh.level.associations = fresh.level.staircase           ? 1
+                                   : name == "train"               ? 16
+                                   : name == "holdout_interpolate" ? 12
+                                                                   : 24;
         return fresh;
     }
 
@@ -91,8 +94,8 @@ struct arbitrary_visuomotor_mapping {
         bool good = trial >= 0 && trial < level.base.trials && known > 0 && known < capacity && current >= 0 &&
                     current < known && position >= 0 && position < known;
         for (int i = 0; good && i < known; ++i)
-            good = image[i] >= level.base.first && image[i] < level.base.first + level.base.count && direction[i] >= 0 &&
-                   direction[i] < 4 && (!level.staircase || (order[i] >= 0 && order[i] < known));
+            good = image[i] >= level.base.first && image[i] < level.base.first + level.base.count &&
+                   direction[i] >= 0 && direction[i] < 4 && (!level.staircase || (order[i] >= 0 && order[i] < known));
         return good;
     }
 

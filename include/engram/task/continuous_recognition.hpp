@@ -56,16 +56,14 @@ struct continuous_recognition {
                     buttons, level.height, level.width, pixels);
     }
 
-    std::optional<trial_event> event() const {
-        return trial_event{trial, image[current], current < known, answer()};
-    }
+    std::optional<trial_event> event() const { return trial_event{trial, image[current], current < known, answer()}; }
 
     bool valid() const {
-        bool good = trial >= 0 && trial < level.trials && known >= 0 && known <= trial && current >= 0 && current <= known;
+        bool good =
+            trial >= 0 && trial < level.trials && known >= 0 && known <= trial && current >= 0 && current <= known;
         for (int i = 0; good && i <= current; ++i)
             good = image[i] >= level.first && image[i] < level.first + level.count;
-        for (int i = 0; good && i < known; ++i)
-            good = image[i] >= level.first && image[i] < level.first + level.count;
+        for (int i = 0; good && i < known; ++i) good = image[i] >= level.first && image[i] < level.first + level.count;
         return good;
     }
 

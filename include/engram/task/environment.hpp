@@ -54,7 +54,9 @@ struct trial_event {
     bool correct = false;
 
     /// The same event with the action that was taken.
-    constexpr trial_event answered(int taken) const { return {trial, stimulus, repeat, answer, taken, taken == answer}; }
+    constexpr trial_event answered(int taken) const {
+        return {trial, stimulus, repeat, answer, taken, taken == answer};
+    }
 };
 
 /// One level of a task. `random_reward` is the expected episode reward of uniformly random actions; `longest_episode`
@@ -91,31 +93,30 @@ struct task_info {
 
 /// Settings of all tasks; a task reads what concerns it.
 struct task_options {
-    std::string data;                // folder with mnist/ and omniglot/; empty: built-in stimuli
-    std::string stimuli = "auto";    // auto, builtin, mnist, omniglot (auto: what the data folder has)
-    int stimulus_count = 1200;       // images of each split, train and holdout; 0: all (data sets only)
-    std::string frame = "small";     // small (16 x 16 x 3) or paper (72 x 96 x 3)
-    std::string scheme = "pool";     // visuomotor mapping: pool or staircase
-    int length = 100;                // T-Maze: shortest corridor
-    int length_spread = 10;          // T-Maze: the length is length + uniform {0, ..., spread}
+    std::string data;              // folder with mnist/ and omniglot/; empty: built-in stimuli
+    std::string stimuli = "auto";  // auto, builtin, mnist, omniglot (auto: what the data folder has)
+    int stimulus_count = 1200;     // images of each split, train and holdout; 0: all (data sets only)
+    std::string frame = "small";   // small (16 x 16 x 3) or paper (72 x 96 x 3)
+    std::string scheme = "pool";   // visuomotor mapping: pool or staircase
+    int length = 100;              // T-Maze: shortest corridor
+    int length_spread = 10;        // T-Maze: the length is length + uniform {0, ..., spread}
 };
 
 template <class E>
-concept environment =
-    std::is_trivially_copyable_v<E> && std::has_unique_object_representations_v<E> &&
+concept environment = std::is_trivially_copyable_v<E> && std::has_unique_object_representations_v<E> &&
     requires(E e, const E seen, const float* images, float* pixels, int action, const std::string& level,
              const task_options& options, const stimulus_set* stimuli) {
-        { E::uses_stimuli } -> std::convertible_to<bool>;
-        { E::describe(options) } -> std::same_as<task_info>;
-        { E::make(level, options, stimuli) } -> std::same_as<E>;
-        { e.random } -> std::same_as<philox&>;
-        { e.reset() } -> std::same_as<void>;
-        { e.step(action) } -> std::same_as<outcome>;
-        { seen.observe(images, pixels) } -> std::same_as<void>;
-        { seen.event() } -> std::same_as<std::optional<trial_event>>;
-        { seen.level == seen.level } -> std::same_as<bool>;
-        { seen.valid() } -> std::same_as<bool>;
-    };
+    { E::uses_stimuli } -> std::convertible_to<bool>;
+    { E::describe(options) } -> std::same_as<task_info>;
+    { E::make(level, options, stimuli) } -> std::same_as<E>;
+    { e.random } -> std::same_as<philox&>;
+    { e.reset() } -> std::same_as<void>;
+    { e.step(action) } -> std::same_as<outcome>;
+    { seen.observe(images, pixels) } -> std::same_as<void>;
+    { seen.event() } -> std::same_as<std::optional<trial_event>>;
+    { seen.level == seen.level } -> std::same_as<bool>;
+    { seen.valid() } -> std::same_as<bool>;
+};
 
 /// Many environments of one task and level. Different rows may be stepped by different threads.
 class batch_environment {

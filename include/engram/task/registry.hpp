@@ -30,7 +30,8 @@ inline std::shared_ptr<const stimulus_set> load_stimuli(const task_options& opti
             source.clear();
             for (const char* name : {"mnist", "omniglot"})
                 if (std::filesystem::is_directory(options.data + "/" + name)) source = name;
-            require(!source.empty(), "data folder '", options.data, "' has neither a folder mnist nor a folder omniglot");
+            require(!source.empty(), "data folder '", options.data,
+                    "' has neither a folder mnist nor a folder omniglot");
         }
     }
     if (source == "builtin") return std::make_shared<const stimulus_set>(builtin_stimuli(options.stimulus_count));

@@ -74,7 +74,8 @@ public:
         });
         const auto [kept, fresh] = seen_.insert(std::move(key));
         if (!fresh) return false;
-        for (const char c : *kept) pixels_[index(s)].push_back(static_cast<float>(static_cast<unsigned char>(c)) / 255.0f);
+        for (const char c : *kept)
+            pixels_[index(s)].push_back(static_cast<float>(static_cast<unsigned char>(c)) / 255.0f);
         ++count_[index(s)];
         return true;
     }
@@ -97,7 +98,8 @@ private:
 /// One drawing on the unit square, painted pixel by pixel from signed distances (negative inside).
 class drawing {
 public:
-    drawing(int side, philox random) : side_(side), random_(random), pixels_(static_cast<std::size_t>(side * side * 3)) {
+    drawing(int side, philox random)
+        : side_(side), random_(random), pixels_(static_cast<std::size_t>(side * side * 3)) {
         const std::array<float, 3> ground{between(0.8f, 1), between(0.8f, 1), between(0.8f, 1)};
         for (std::size_t i = 0; i < pixels_.size(); ++i) pixels_[i] = ground[i % 3];
         const int parts = 2 + random_.below(3);

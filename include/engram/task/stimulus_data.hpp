@@ -38,7 +38,8 @@ inline std::vector<float> reduce_area(std::span<const std::uint8_t> plane, int s
             float sum = 0;
             for (int v = first(y); v < last(y); ++v)
                 for (int u = first(x); u < last(x); ++u)
-                    sum += overlap(v, y) * overlap(u, x) * static_cast<float>(plane[static_cast<std::size_t>(v * side_in + u)]);
+                    sum += overlap(v, y) * overlap(u, x) *
+                           static_cast<float>(plane[static_cast<std::size_t>(v * side_in + u)]);
             out[static_cast<std::size_t>(y * side + x)] = sum / (scale * scale * 255.0f);
         }
     return out;
