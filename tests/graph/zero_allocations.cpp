@@ -1,0 +1,142 @@
+// A replay allocates nothing: every operator new is counted while forward() and backward() run again.
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/batch_norm.hpp>
+#include <engram/graph/ops/convolution.hpp>
+#include <engram/graph/ops/loss.hpp>
+#include <engram/graph/ops/map.hpp>
+#include <engram/graph/ops/matrix_memory.hpp>
+#include <engram/graph/ops/noise.hpp>
+#include <engram/graph/ops/time.hpp>
+#include <engram/graph/scan.hpp>
+
+namespace {
+
+std::atomic<long> allocations{0};
+
+void* counted(std::size_t size, std::size_t alignment) {
+    ++allocations;
+    size = (size + alignment - 1) / alignment * alignment;
+    if (void* p = std::aligned_alloc(alignment, size ? size : alignment)) return p;
+    throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* operator new[](std::size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t a) { return counted(size, static_cast<std::size_t>(a)); }
+void* operator new[](std::size_t size, std::align_val_t a) { return counted(size, static_cast<std::size_t>(a)); }
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+using namespace engram;
+using backend = cpu<float>;
+
+namespace {
+
+struct sigma {
+    auto operator()(auto x) const { return logistic(x); }
+};
+struct product_of {
+    auto operator()(auto a, auto b) const { return a * b + square(a); }
+};
+template <class Var>
+struct agent_state {
+    BOOST_HANA_DEFINE_STRUCT(agent_state, (Var, memory), (Var, hidden));
+};
+
+// An encoder of images, a recurrent core with a matrix memory, heads and losses: every operation at least once.
+struct traced {
+    static constexpr int T = 5, B = 3, N = 4, W = 6, H = 10, A = 3;
+    std::shared_ptr<parameters<float>> store = std::make_shared<parameters<float>>(2);
+    graph<backend> g{store};
+    var<backend> policy;
+
+    traced() {
+        const image_shape frame{6, 5, 3};
+        const auto pixels = g.input("pixels", frame.size());
+        const auto action = g.input("action", 1);
+        const auto conv = declare_convolution(g, "conv", 3, 4, 3);
+        const auto deconv = declare_deconvolution(g, "deconv", 4, 2, 4, 2);
+        const auto norm = declare_batch_norm(g, "norm", 4);
+        const auto table = g.declare("table", A, 5, initial::fan_in<float>());
+        const auto convolved = batch_norm("norm", convolve("conv", pixels, frame, 4, 3, 1, conv), norm);
+        const auto small = max_pool("pool", convolved, {6, 5, 4});
+        const image_shape pooled{3, 3, 4};
+        const auto last = embed("embed", action, table);
+        const auto core = g.declare_linear("core", small.width + 5 + A + W + H, 3 * W + H);
+        const auto head = g.declare_linear("head", H + 2, A);
+        agent_state<var<backend>> start{g.state("memory", N * W), g.state("hidden", W + H)};
+        const auto out = scan(g, start, [&](auto& s) {
+            const auto z = affine<backend>("core", {small, last, one_hot("one_hot", action, A), s.hidden}, core);
+            const auto weights = softmax("softmax", cosine_scores("cosine", s.memory, z.columns(0, W), W));
+            s.memory = erase_add("write", s.memory, weights, map("erase", sigma{}, z.columns(W, W)), z.columns(2 * W, W), W);
+            const auto hidden = map("hidden", sigma{}, z.columns(3 * W, H));
+            s.hidden = concatenate<backend>("join", {weighted_read("read", weights, s.memory, W), hidden});
+            return affine<backend>("head", {hidden, normal_noise(g, "noise", 2)}, head);
+        });
+        policy = log_softmax("policy", out);
+        add_loss("policy", pick("pick", policy, action), -1);
+        const auto image = deconvolve("deconv", small, pooled, 2, 4, 2, deconv);
+        add_loss("image", sum_columns("sum", map("product", product_of{}, image, upsample("up", map("half", sigma{}, image.columns(0, 18)), {3, 3, 2}).columns(0, 72))), 0.1, reduction::mean);
+        add_loss("change", sum_columns("sum2", map("product2", product_of{}, out, previous("previous", out))));
+        add_loss("uniform", sum_columns("sum3", map("product3", product_of{}, out, uniform_noise(g, "uniform", 1))));
+    }
+};
+
+void fill(program<backend>& p) {
+    philox random(3, 1);
+    for (auto& v : p.input("pixels")) v = random.normal();
+    for (auto& v : p.input("action")) v = static_cast<float>(random.below(traced::A));
+}
+
+}  // namespace
+
+TEST_CASE("the counter counts") {
+    const long before = allocations;
+    std::vector<double>(100).swap(*std::make_unique<std::vector<double>>());
+    CHECK(allocations - before >= 2);
+}
+
+TEST_CASE("replays of a learner and of an actor allocate nothing after the first") {
+    traced m;
+    program<backend> learner(m.g, m.store, {.steps = traced::T, .batch = traced::B, .gradients = true}, {m.policy});
+    program<backend> actor(m.g, m.store, {.steps = 1, .batch = traced::B}, {m.policy});
+    fill(learner);
+    fill(actor);
+    learner.forward();
+    learner.backward();
+    actor.forward();
+    float slope = 0;
+    for (const float v : learner.gradient()) slope = std::max(slope, std::abs(v));
+    CHECK(slope > 0);
+    CHECK(std::isfinite(slope));
+    const long before = allocations;
+    for (int i = 0; i < 3; ++i) {
+        learner.forward();
+        learner.backward();
+        learner.carry();
+        actor.forward();
+        actor.carry();
+    }
+    const long during = allocations - before;
+    CHECK(during == 0);
+    // Publishing new weights packs them again in place.
+    const long before_edit = allocations;
+    { auto edit = m.store->edit(); edit.flat()[0] += 1; }
+    const long in_edit = allocations - before_edit;
+    CHECK(in_edit == 0);
+}
