@@ -9,10 +9,13 @@
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/batch_norm.hpp>
 #include <engram/graph/ops/convolution.hpp>
+#include <engram/graph/ops/cpc.hpp>
+#include <engram/graph/ops/knn.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/matrix_memory.hpp>
 #include <engram/graph/ops/noise.hpp>
+#include <engram/graph/ops/returns.hpp>
 #include <engram/graph/ops/time.hpp>
 #include <engram/graph/scan.hpp>
 
@@ -68,7 +71,7 @@ struct traced {
     traced() {
         const image_shape frame{6, 5, 3};
         const auto pixels = g.input("pixels", frame.size());
-        const auto action = g.input("action", 1);
+        const auto action = g.input("action", 1), reset = g.input("reset", 1);
         const auto conv = declare_convolution(g, "conv", 3, 4, 3);
         const auto deconv = declare_deconvolution(g, "deconv", 4, 2, 4, 2);
         const auto norm = declare_batch_norm(g, "norm", 4);
@@ -78,18 +81,30 @@ struct traced {
         const image_shape pooled{3, 3, 4};
         const auto last = embed("embed", action, table);
         const auto core = g.declare_linear("core", small.width + 5 + A + W + H, 3 * W + H);
-        const auto head = g.declare_linear("head", H + 2, A);
+        const auto key = g.declare_linear("key", H, 4), predict = g.declare_linear("predict", H, 2 * W);
+        const auto rings = add_knn_memory(g, "rings", 7, H, 4);
+        const auto head = g.declare_linear("head", H + H + 2, A);
         agent_state<var<backend>> start{g.state("memory", N * W), g.state("hidden", W + H)};
+        var<backend> hidden, read;
         const auto out = scan(g, start, [&](auto& s) {
             const auto z = affine<backend>("core", {small, last, one_hot("one_hot", action, A), s.hidden}, core);
             const auto weights = softmax("softmax", cosine_scores("cosine", s.memory, z.columns(0, W), W));
             s.memory = erase_add("write", s.memory, weights, map("erase", sigma{}, z.columns(W, W)), z.columns(2 * W, W), W);
-            const auto hidden = map("hidden", sigma{}, z.columns(3 * W, H));
-            s.hidden = concatenate<backend>("join", {weighted_read("read", weights, s.memory, W), hidden});
-            return affine<backend>("head", {hidden, normal_noise(g, "noise", 2)}, head);
+            hidden = map("hidden", sigma{}, z.columns(3 * W, H));
+            read = weighted_read("read", weights, s.memory, W);
+            s.hidden = concatenate<backend>("join", {read, hidden});
+            knn_forget(rings, reset);
+            const knn_read_settings settings{.memory = rings, .weight = {}, .bias = {}, .neighbours = 3, .value_width = H};
+            const auto recall = knn_read(affine<backend>("query", {hidden}, key), key, settings).value;
+            knn_write(rings, hidden, affine<backend>("stored key", {hidden}, key));
+            return affine<backend>("head", {hidden, recall, normal_noise(g, "noise", 2)}, head);
         });
         policy = log_softmax("policy", out);
         add_loss("policy", pick("pick", policy, action), -1);
+        const auto value = map("value", sigma{}, g.input("reward", 1)), ratio = pick("ratio", policy, action);
+        const auto targets = vtrace_targets("vtrace", ratio, value, value, value, g.input("bootstrap", 1, extent::batch));
+        add_loss("targets", map("product4", product_of{}, pick("again", out, action), targets.advantage));
+        add_loss("cpc", cpc_loss("cpc.rows", read, affine<backend>("predict", {hidden}, predict), reset));
         const auto image = deconvolve("deconv", small, pooled, 2, 4, 2, deconv);
         add_loss("image", sum_columns("sum", map("product", product_of{}, image, upsample("up", map("half", sigma{}, image.columns(0, 18)), {3, 3, 2}).columns(0, 72))), 0.1, reduction::mean);
         add_loss("change", sum_columns("sum2", map("product2", product_of{}, out, previous("previous", out))));
@@ -100,6 +115,10 @@ struct traced {
 void fill(program<backend>& p) {
     philox random(3, 1);
     for (auto& v : p.input("pixels")) v = random.normal();
+    for (const char* name : {"reward", "bootstrap"})
+        if (p.has_input(name))
+            for (auto& v : p.input(name)) v = random.normal();
+    p.input("reset")[1] = 1;
     for (auto& v : p.input("action")) v = static_cast<float>(random.below(traced::A));
 }
 
