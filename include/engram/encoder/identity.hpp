@@ -17,20 +17,20 @@ struct identity {
     struct weights {};
 
     template <class Backend>
-    static weights declare(graph<Backend>&, const settings&, image_size) {
+    static weights declare(graph<Backend>&, const settings&, image_shape) {
         return {};
     }
     template <class Backend>
-    static var<Backend> encode(const settings&, const weights&, const var<Backend>& observation, image_size) {
+    static var<Backend> encode(const settings&, const weights&, const var<Backend>& observation, image_shape) {
         return observation;
     }
     template <class Backend>
-    static linear declare_decoder(graph<Backend>& g, const settings&, image_size size, int inputs) {
-        return g.declare_linear("pixels", inputs, size.pixels());
+    static linear declare_decoder(graph<Backend>& g, const settings&, image_shape size, int inputs) {
+        return g.declare_linear("pixels", inputs, size.size());
     }
     /// Pixel logits [T, B, pixels].
     template <class Backend>
-    static var<Backend> decode(const settings&, const linear& w, const var<Backend>& h, image_size) {
+    static var<Backend> decode(const settings&, const linear& w, const var<Backend>& h, image_shape) {
         return affine<Backend>("pixels", {h}, w);
     }
 };

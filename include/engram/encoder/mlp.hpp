@@ -24,11 +24,11 @@ struct mlp {
     };
 
     template <class Backend>
-    static weights declare(graph<Backend>& g, const settings& s, image_size size) {
-        return {declare_layers(g, "layers", size.pixels(), s.layers)};
+    static weights declare(graph<Backend>& g, const settings& s, image_shape size) {
+        return {declare_layers(g, "layers", size.size(), s.layers)};
     }
     template <class Backend>
-    static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation, image_size) {
+    static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation, image_shape) {
         return apply_layers("layers", s.centre ? map("centre", centre_pixels{}, observation) : observation, w.layers);
     }
 
@@ -37,13 +37,13 @@ struct mlp {
         linear pixels;
     };
     template <class Backend>
-    static decoder_weights declare_decoder(graph<Backend>& g, const settings& s, image_size size, int inputs) {
+    static decoder_weights declare_decoder(graph<Backend>& g, const settings& s, image_shape size, int inputs) {
         const std::vector<int> widths(s.layers.rbegin() + 1, s.layers.rend());
-        return {declare_layers(g, "layers", inputs, widths), g.declare_linear("pixels", widths.empty() ? inputs : widths.back(), size.pixels())};
+        return {declare_layers(g, "layers", inputs, widths), g.declare_linear("pixels", widths.empty() ? inputs : widths.back(), size.size())};
     }
     /// Pixel logits [T, B, pixels].
     template <class Backend>
-    static var<Backend> decode(const settings&, const decoder_weights& w, const var<Backend>& h, image_size) {
+    static var<Backend> decode(const settings&, const decoder_weights& w, const var<Backend>& h, image_shape) {
         return affine<Backend>("pixels", {apply_layers("layers", h, w.layers)}, w.pixels);
     }
 };

@@ -120,7 +120,7 @@ struct agent {
         };
 
         trajectory<variable> seen;
-        seen.observation = g.input("observation", task.observation.pixels());
+        seen.observation = g.input("observation", task.observation.size());
         seen.reset = g.input("reset", 1);
         seen.last_action = one_hot("last_action_code", g.input("last_action", 1), task.actions);
         seen.last_reward = map("last_reward_clipped", clip_reward{}, g.input("last_reward", 1));

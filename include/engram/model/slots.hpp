@@ -13,6 +13,7 @@
 #include <engram/core/device.hpp>
 #include <engram/core/reflection.hpp>
 #include <engram/graph/graph.hpp>
+#include <engram/graph/image_shape.hpp>
 #include <engram/graph/ops/map.hpp>
 
 namespace engram {
@@ -23,15 +24,9 @@ struct memory_role {};
 struct auxiliary_role {};
 struct learner_role {};
 
-/// Height, width and channels of an observation, channels last.
-struct image_size {
-    int height = 1, width = 1, channels = 1;
-    int pixels() const { return height * width * channels; }
-};
-
 /// What a task shows and accepts.
 struct task_shape {
-    image_size observation;
+    image_shape observation;
     int actions = 0;
 };
 
@@ -68,12 +63,12 @@ concept has_settings = std::default_initializable<typename P::settings> && refle
 // --- encoder: observation [T, B, pixels] -> x [T, B, X] ---
 template <class P>
 concept can_encode = requires(graph<slot::backend>& g, const typename P::settings& s, const typename P::weights& w,
-                              slot::variable v, image_size size) {
+                              slot::variable v, image_shape size) {
     { P::declare(g, s, size) } -> std::same_as<typename P::weights>;
     { P::encode(s, w, v, size) } -> std::same_as<slot::variable>;
 };
 template <class P>
-concept can_decode = requires(graph<slot::backend>& g, const typename P::settings& s, slot::variable v, image_size size) {
+concept can_decode = requires(graph<slot::backend>& g, const typename P::settings& s, slot::variable v, image_shape size) {
     { P::decode(s, P::declare_decoder(g, s, size, 1), v, size) } -> std::same_as<slot::variable>;
 };
 template <class P>

@@ -32,12 +32,12 @@ class stimulus_set {
 public:
     stimulus_set(std::string source, int side, int train, std::vector<float> pixels)
         : source_(std::move(source)), side_(side), train_(train), pixels_(std::move(pixels)) {
-        count_ = static_cast<int>(pixels_.size()) / image_size();
+        count_ = static_cast<int>(pixels_.size()) / image_shape();
     }
 
     const std::string& source() const { return source_; }
     int side() const { return side_; }
-    int image_size() const { return side_ * side_ * 3; }
+    int image_shape() const { return side_ * side_ * 3; }
     int size() const { return count_; }
     /// First id and number of ids of a split.
     int first(split s) const { return s == split::train ? 0 : train_; }
@@ -45,8 +45,8 @@ public:
     std::span<const float> pixels() const { return pixels_; }
     std::span<const float> image(int id) const {
         require(id >= 0 && id < count_, "stimulus ", id, " does not exist; the ", source_, " set has ", count_);
-        return std::span(pixels_).subspan(static_cast<std::size_t>(id) * static_cast<std::size_t>(image_size()),
-                                          static_cast<std::size_t>(image_size()));
+        return std::span(pixels_).subspan(static_cast<std::size_t>(id) * static_cast<std::size_t>(image_shape()),
+                                          static_cast<std::size_t>(image_shape()));
     }
 
 private:

@@ -31,10 +31,10 @@ public:
           observation_(program_.input("observation")), last_action_(size(), real(-1)), last_reward_(size(), real(0)),
           reset_(size(), real(1)), action_(size()), reward_(size()), done_(size()), log_probability_(size()),
           episode_reward_(size(), 0.0) {
-        require(environment_->info().observation.size() == agent.task.observation.pixels() &&
+        require(environment_->info().observation.size() == agent.task.observation.size() &&
                     environment_->info().actions == agent.task.actions,
                 "task '", environment_->info().name, "' shows ", environment_->info().observation.size(), " numbers and takes ",
-                environment_->info().actions, " actions, the model was made for ", agent.task.observation.pixels(), " and ",
+                environment_->info().actions, " actions, the model was made for ", agent.task.observation.size(), " and ",
                 agent.task.actions);
         for (int b = 0; b < batch_; ++b) random_.emplace_back(seed, stream_id("action", static_cast<std::uint32_t>(first_row + b)));
         for (std::size_t r = 0; r < program_.resource_count(); ++r) peek_.bound_resource(r) = program_.bound_resource(r);
@@ -104,7 +104,7 @@ private:
 
     void observe(engram::program<Backend>& p) {
         const auto pixels = p.input("observation");
-        const int width = agent_->task.observation.pixels();
+        const int width = agent_->task.observation.size();
         for (int b = 0; b < batch_; ++b) environment_->observe(b, pixels.data() + std::ptrdiff_t{b} * width);
         const std::ptrdiff_t bad = first_non_finite(pixels.data(), static_cast<std::ptrdiff_t>(pixels.size()));
         require(bad < 0, "task '", environment_->info().name, "': environment ", bad / width, " shows a number that is not finite, pixel ",

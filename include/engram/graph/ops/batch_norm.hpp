@@ -6,10 +6,10 @@
 //   y = scale (x - mean) / sqrt(variance + epsilon) + offset
 //
 // A plan in which the operation has a gradient takes mean and (biased) variance of its own rows, differentiates through
-// them, and moves the running ones: running += max(rate, 1 / updates) (batch - running). Any other plan (actors, evaluation,
-// a branch that no loss reaches) and frozen settings use the running ones, row by row. The running ones are a resource,
-// shared by all plans of a graph and kept in checkpoints. Statistics mix the rows of a batch: such a plan cannot be split
-// over threads, nor stand in a scan.
+// them, and moves the running ones: running += max(rate, 1 / updates) (batch - running). Any other plan (actors,
+// evaluation, a branch that no loss reaches) and frozen settings use the running ones, row by row. The running ones are
+// a resource, shared by all plans of a graph and kept in checkpoints. Statistics mix the rows of a batch: such a plan
+// cannot be split over threads, nor stand in a scan.
 
 #include <atomic>
 
@@ -19,11 +19,12 @@ namespace engram {
 
 struct batch_norm_settings {
     double epsilon = 1e-5;
-    double rate = 0.01;      // of the running statistics
-    bool frozen = false;     // running statistics in all plans
+    double rate = 0.01;   // of the running statistics
+    bool frozen = false;  // running statistics in all plans
 };
 
-/// Running mean and variance. Actors may read them while a learner moves them: each number is whole, the set may not be.
+/// Running mean and variance. Actors may read them while a learner moves them: each number is whole, the set may
+/// not be.
 template <class Real>
 struct running_statistics final : resource {
     std::vector<Real> mean, variance;
@@ -51,7 +52,8 @@ batch_norm_weights declare_batch_norm(graph<Backend>& g, const std::string& name
     w.scale = g.declare(name + ".scale", 1, channels, initial::constant<real>(1));
     w.offset = g.declare(name + ".offset", 1, channels, initial::zero<real>());
     w.channels = channels;
-    w.statistics = g.add_resource(name + ".statistics", [all = std::make_shared<running_statistics<real>>(channels)](int) { return all; });
+    w.statistics = g.add_resource(name + ".statistics",
+                                  [all = std::make_shared<running_statistics<real>>(channels)](int) { return all; });
     return w;
 }
 
@@ -65,11 +67,25 @@ struct batch_norm_kernel final : kernel<Backend> {
     using real = typename Backend::real;
 
     batch_norm_kernel(const binder<Backend>& b, const batch_norm_description& d)
-        : settings(d.settings), weights(d.weights), channels(d.weights.channels), batch(b.batch()), all(b.steps()),
-          stepwise(b.stepwise()), training(b.needs_backward() && !d.settings.frozen), store(&b.store()),
-          statistics(b.bound_resource(d.weights.statistics)), x(b.in(0)), dx(b.d_in(0)), y(b.out(0)), dy(b.d_out(0)),
-          d_scale(b.d_parameter(weights.scale)), d_offset(b.d_parameter(weights.offset)), mean(size()), inverse(size()),
-          first(size()), second(size()) {}
+        : settings(d.settings),
+          weights(d.weights),
+          channels(d.weights.channels),
+          batch(b.batch()),
+          all(b.steps()),
+          stepwise(b.stepwise()),
+          training(b.needs_backward() && !d.settings.frozen),
+          store(&b.store()),
+          statistics(b.bound_resource(d.weights.statistics)),
+          x(b.in(0)),
+          dx(b.d_in(0)),
+          y(b.out(0)),
+          dy(b.d_out(0)),
+          d_scale(b.d_parameter(weights.scale)),
+          d_offset(b.d_parameter(weights.offset)),
+          mean(size()),
+          inverse(size()),
+          first(size()),
+          second(size()) {}
 
     void forward(int t, int steps) override {
         training ? measure(t, steps) : recall();
@@ -92,8 +108,9 @@ struct batch_norm_kernel final : kernel<Backend> {
             real* to = dx.at(t) + row * dx.stride + (at - row * y.stride);
             for (int c = 0; c < channels; ++c) {
                 const real normal = (in[c] - mean[c]) * inverse[c];
-                const real part = inverse[c] * scale[c] *
-                                  (slope[c] - static_cast<real>(first[c] * share) - normal * static_cast<real>(second[c] * share));
+                const real part =
+                    inverse[c] * scale[c] *
+                    (slope[c] - static_cast<real>(first[c] * share) - normal * static_cast<real>(second[c] * share));
                 to[c] = dx.accumulate ? to[c] + part : part;
             }
         });
@@ -102,7 +119,7 @@ struct batch_norm_kernel final : kernel<Backend> {
         if (dy) parameter_gradients(all);
     }
 
-  private:
+private:
     std::size_t size() const { return static_cast<std::size_t>(channels); }
     int rows(int steps) const { return (y.step ? steps : 1) * batch; }
     double pixels(int steps) const { return double(rows(steps)) * (x.width / channels); }
@@ -166,7 +183,8 @@ struct batch_norm_kernel final : kernel<Backend> {
             });
         const auto give = [&](const operand<real>& to, const std::vector<double>& sums) {
             for (int c = 0; to && c < channels; ++c)
-                to.data[c] = (to.accumulate ? to.data[c] : real(0)) + static_cast<real>(sums[static_cast<std::size_t>(c)]);
+                to.data[c] =
+                    (to.accumulate ? to.data[c] : real(0)) + static_cast<real>(sums[static_cast<std::size_t>(c)]);
         };
         give(d_scale, second);
         give(d_offset, first);
@@ -179,19 +197,21 @@ struct batch_norm_kernel final : kernel<Backend> {
     parameters<real>* store;
     std::shared_ptr<resource>* statistics;
     operand<real> x, dx, y, dy, d_scale, d_offset;
-    std::vector<real> mean, inverse;       // of the last forward sweep
-    std::vector<double> first, second;     // sums: of x and its square, then of dy and dy times the normalised x
+    std::vector<real> mean, inverse;    // of the last forward sweep
+    std::vector<double> first, second;  // sums: of x and its square, then of dy and dy times the normalised x
 };
 
 /// x [., positions * channels] normalised per channel.
 template <class Backend>
-var<Backend> batch_norm(const std::string& name, const var<Backend>& x, batch_norm_weights weights, batch_norm_settings settings = {}) {
+var<Backend> batch_norm(const std::string& name, const var<Backend>& x, batch_norm_weights weights,
+                        batch_norm_settings settings = {}) {
     graph<Backend>& g = *x.owner;
     auto op = make_operation<batch_norm_kernel>(g, name, {x}, batch_norm_description{settings, weights});
     require(weights.channels > 0 && x.width % weights.channels == 0, g.full_name(name), ": ", x.width,
-            " columns do not divide into images of ", weights.channels, " channels, those of '", g.store()[weights.scale].name, "'");
-    require(settings.epsilon > 0 && settings.rate > 0 && settings.rate <= 1, g.full_name(name), ": epsilon ", settings.epsilon,
-            " must be positive, rate ", settings.rate, " in (0, 1]");
+            " columns do not divide into images of ", weights.channels, " channels, those of '",
+            g.store()[weights.scale].name, "'");
+    require(settings.epsilon > 0 && settings.rate > 0 && settings.rate <= 1, g.full_name(name), ": epsilon ",
+            settings.epsilon, " must be positive, rate ", settings.rate, " in (0, 1]");
     require(settings.frozen || g.common_rows({}) == extent::batch, g.full_name(name),
             ": statistics of a batch need all its steps at once; normalise outside the scan or freeze them");
     op->parameters = {weights.scale.id, weights.offset.id};

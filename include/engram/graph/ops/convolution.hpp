@@ -3,33 +3,18 @@
 
 // Convolutions, transposed convolutions, max pooling and up-sampling of images in the columns of a variable.
 //
-// A row [H * W * C] is one image, channels last. Padding is SAME with zeros: ceil(H / stride) rows come out. Weights are
-// [kernel * kernel * C, filters] in the order ky, kx, c. A transposed convolution ("deconvolution") is the data gradient
-// of the convolution from its output to its input, so its weight is [kernel * kernel * filters, C]; it multiplies H and W
-// by the stride. Scratch is that of one image; a weight gradient is one sweep over all T * B images, after a time loop.
+// A row [H * W * C] is one image, channels last. Padding is SAME with zeros: ceil(H / stride) rows come out. Weights
+// are [kernel * kernel * C, filters] in the order ky, kx, c. A transposed convolution ("deconvolution") is the data
+// gradient of the convolution from its output to its input, so its weight is [kernel * kernel * filters, C]; it
+// multiplies H and W by the stride. Scratch is that of one image; a weight gradient is one sweep over all T * B images,
+// after a time loop.
 
+#include <engram/graph/image_shape.hpp>
 #include <engram/graph/ops/rows.hpp>
 #include <engram/kernels/convolution.hpp>
 #include <engram/kernels/pooling.hpp>
 
 namespace engram {
-
-struct image_shape {
-    int height, width, channels;
-
-    int size() const { return height * width * channels; }
-    /// After a SAME convolution or pooling.
-    image_shape reduced(int stride, int filters) const {
-        return {(height + stride - 1) / stride, (width + stride - 1) / stride, filters};
-    }
-    /// After a transposed convolution or up-sampling.
-    image_shape enlarged(int stride, int filters) const { return {height * stride, width * stride, filters}; }
-    bool operator==(const image_shape&) const = default;
-};
-
-inline std::ostream& operator<<(std::ostream& out, const image_shape& s) {
-    return out << "[" << s.height << "," << s.width << "," << s.channels << "]";
-}
 
 /// A convolution as a kernel sees it: `shape` always describes the convolution, `transposed` which way it is run.
 struct convolution_settings {
@@ -43,14 +28,25 @@ struct convolution_kernel final : kernel<Backend> {
     using real = typename Backend::real;
 
     convolution_kernel(const binder<Backend>& b, const convolution_settings& s)
-        : shape(s.shape), transposed(s.transposed), stepwise(b.stepwise()), all(b.steps()), batch(b.batch()), x(b.in(0)),
-          dx(b.d_in(0)), y(b.out(0)), dy(b.d_out(0)), bias(s.weights.bias), store(&b.store()),
-          dw(b.d_parameter(s.weights.weight)), scratch(static_cast<std::size_t>(convolution_scratch(s.shape))) {
+        : shape(s.shape),
+          transposed(s.transposed),
+          stepwise(b.stepwise()),
+          all(b.steps()),
+          batch(b.batch()),
+          x(b.in(0)),
+          dx(b.d_in(0)),
+          y(b.out(0)),
+          dy(b.d_out(0)),
+          bias(s.weights.bias),
+          store(&b.store()),
+          dw(b.d_parameter(s.weights.weight)),
+          scratch(static_cast<std::size_t>(convolution_scratch(s.shape))) {
         if (bias.id >= 0) db = b.d_parameter(bias);
         const auto flipped = [&] {
-            return store->packed(s.weights.weight, message("flipped ", shape.kernel, " ", shape.stride),
-                                 shape.kernel * shape.kernel * shape.filters, shape.channels,
-                                 [shape = shape](const real* w, packed_weights<real>& to) { pack_flipped(shape, w, to); });
+            return store->packed(
+                s.weights.weight, message("flipped ", shape.kernel, " ", shape.stride),
+                shape.kernel * shape.kernel * shape.filters, shape.channels,
+                [shape = shape](const real* w, packed_weights<real>& to) { pack_flipped(shape, w, to); });
         };
         const auto plain = [&] { return store->packed_forward(s.weights.weight); };
         weights = transposed ? flipped() : plain();
@@ -60,9 +56,11 @@ struct convolution_kernel final : kernel<Backend> {
     void forward(int t, int steps) override {
         const real* b = bias.id >= 0 ? store->values(bias) : nullptr;
         if (transposed)
-            transposed_convolution_forward(shape, *weights, b, x.at(t), x.stride, y.at(t), y.stride, steps * batch, scratch.data());
+            transposed_convolution_forward(shape, *weights, b, x.at(t), x.stride, y.at(t), y.stride, steps * batch,
+                                           scratch.data());
         else
-            convolution_forward(shape, *weights, b, x.at(t), x.stride, y.at(t), y.stride, steps * batch, scratch.data());
+            convolution_forward(shape, *weights, b, x.at(t), x.stride, y.at(t), y.stride, steps * batch,
+                                scratch.data());
     }
     void backward(int t, int steps) override {
         if (dx && dy) {
@@ -70,8 +68,8 @@ struct convolution_kernel final : kernel<Backend> {
                 transposed_convolution_data_gradient(shape, *gradient_weights, dy.at(t), dy.stride, dx.at(t), dx.stride,
                                                      dx.accumulate, steps * batch, scratch.data());
             else
-                convolution_data_gradient(shape, *gradient_weights, dy.at(t), dy.stride, dx.at(t), dx.stride, dx.accumulate,
-                                          steps * batch, scratch.data());
+                convolution_data_gradient(shape, *gradient_weights, dy.at(t), dy.stride, dx.at(t), dx.stride,
+                                          dx.accumulate, steps * batch, scratch.data());
         }
         if (!stepwise) weight_gradients(0, steps, false);
     }
@@ -81,7 +79,7 @@ struct convolution_kernel final : kernel<Backend> {
         for (int t = 0; t < all; ++t) weight_gradients(t, 1, t > 0);
     }
 
-  private:
+private:
     void weight_gradients(int t, int steps, bool add) {
         if (!dy || !dw) return;
         const int images = steps * batch;
@@ -116,17 +114,20 @@ var<Backend> add_convolution(const std::string& name, const var<Backend>& x, ima
     auto op = make_operation<convolution_kernel>(g, name, {x}, s);
     const std::string who = g.full_name(name);
     require(from.height > 0 && from.width > 0 && from.channels > 0, who, ": an image of ", from, " has no pixels");
-    require(x.width == from.size(), who, ": the input has ", x.width, " columns, an image of ", from, " has ", from.size());
+    require(x.width == from.size(), who, ": the input has ", x.width, " columns, an image of ", from, " has ",
+            from.size());
     require(c.kernel > 0 && c.kernel <= convolution_shape::largest_kernel && c.stride > 0, who, ": kernel ", c.kernel,
-            " and stride ", c.stride, "; a kernel has 1 to ", convolution_shape::largest_kernel, " rows, a stride is at least 1");
+            " and stride ", c.stride, "; a kernel has 1 to ", convolution_shape::largest_kernel,
+            " rows, a stride is at least 1");
     const auto& w = g.store()[s.weights.weight];
-    require(w.rows == c.weight_rows() && w.columns == c.filters, who, ": the weight '", w.name, "' is [", w.rows, ",", w.columns,
-            "], a kernel ", c.kernel, " from ", from, " to ", to, " needs [", c.weight_rows(), ",", c.filters, "]");
+    require(w.rows == c.weight_rows() && w.columns == c.filters, who, ": the weight '", w.name, "' is [", w.rows, ",",
+            w.columns, "], a kernel ", c.kernel, " from ", from, " to ", to, " needs [", c.weight_rows(), ",",
+            c.filters, "]");
     op->parameters = {s.weights.weight.id};
     if (s.weights.bias.id >= 0) {
         const auto& b = g.store()[s.weights.bias];
-        require(b.size() == to.channels, who, ": the bias '", b.name, "' has ", b.size(), " entries, an image of ", to, " needs ",
-                to.channels);
+        require(b.size() == to.channels, who, ": the bias '", b.name, "' has ", b.size(), " entries, an image of ", to,
+                " needs ", to.channels);
         op->parameters.push_back(s.weights.bias.id);
     }
     const extent rows = g.common_rows(op->inputs);
@@ -135,21 +136,23 @@ var<Backend> add_convolution(const std::string& name, const var<Backend>& x, ima
 
 /// [T, B, ceil(H / stride) * ceil(W / stride) * filters]: image.reduced(stride, filters).
 template <class Backend>
-var<Backend> convolve(const std::string& name, const var<Backend>& x, image_shape image, int filters, int kernel, int stride,
-                      linear weights) {
+var<Backend> convolve(const std::string& name, const var<Backend>& x, image_shape image, int filters, int kernel,
+                      int stride, linear weights) {
     return add_convolution(name, x, image, image.reduced(std::max(stride, 1), filters),
                            {{image.height, image.width, image.channels, filters, kernel, stride}, weights, false});
 }
 
 /// [T, B, H * stride * W * stride * filters]: image.enlarged(stride, filters).
 template <class Backend>
-var<Backend> deconvolve(const std::string& name, const var<Backend>& x, image_shape image, int filters, int kernel, int stride,
-                        linear weights) {
+var<Backend> deconvolve(const std::string& name, const var<Backend>& x, image_shape image, int filters, int kernel,
+                        int stride, linear weights) {
     const image_shape to = image.enlarged(stride, filters);
-    return add_convolution(name, x, image, to, {{to.height, to.width, to.channels, image.channels, kernel, stride}, weights, true});
+    return add_convolution(name, x, image, to,
+                           {{to.height, to.width, to.channels, image.channels, kernel, stride}, weights, true});
 }
 
-/// Weight [kernel * kernel * channels, filters], normal with variance 2 / (kernel * kernel * channels) (He), and zero bias.
+/// Weight [kernel * kernel * channels, filters], normal with variance 2 / (kernel * kernel * channels) (He), and zero
+/// bias.
 template <class Backend>
 linear declare_convolution(graph<Backend>& g, const std::string& name, int channels, int filters, int kernel) {
     using real = typename Backend::real;
@@ -159,7 +162,8 @@ linear declare_convolution(graph<Backend>& g, const std::string& name, int chann
 
 /// Weight [kernel * kernel * filters, channels] and bias of deconvolve: a pixel sees about (kernel / stride)^2 taps.
 template <class Backend>
-linear declare_deconvolution(graph<Backend>& g, const std::string& name, int channels, int filters, int kernel, int stride) {
+linear declare_deconvolution(graph<Backend>& g, const std::string& name, int channels, int filters, int kernel,
+                             int stride) {
     using real = typename Backend::real;
     const double gain = stride * std::sqrt(2.0 * filters / channels);
     return {g.declare(name + ".weight", kernel * kernel * filters, channels, initial::fan_in<real>(gain)),
@@ -183,10 +187,11 @@ struct max_pool_kernel final : kernel<Backend> {
     }
     void backward(int t, int steps) override {
         if (d_in && d_out)
-            max_pool_backward(shape, d_out.at(t), d_out.stride, winners(t), d_in.at(t), d_in.stride, d_in.accumulate, steps * batch);
+            max_pool_backward(shape, d_out.at(t), d_out.stride, winners(t), d_in.at(t), d_in.stride, d_in.accumulate,
+                              steps * batch);
     }
 
-  private:
+private:
     std::uint8_t* winners(int t) { return taps.data() + std::ptrdiff_t{t} * batch * shape.outputs(); }
 
     pooling_shape shape;
@@ -201,9 +206,10 @@ var<Backend> max_pool(const std::string& name, const var<Backend>& x, image_shap
     graph<Backend>& g = *x.owner;
     const pooling_shape s{image.height, image.width, image.channels};
     auto op = make_operation<max_pool_kernel>(g, name, {x}, s);
-    require(image.height > 0 && image.width > 0 && image.channels > 0, g.full_name(name), ": an image of ", image, " has no pixels");
-    require(x.width == image.size(), g.full_name(name), ": the input has ", x.width, " columns, an image of ", image, " has ",
-            image.size());
+    require(image.height > 0 && image.width > 0 && image.channels > 0, g.full_name(name), ": an image of ", image,
+            " has no pixels");
+    require(x.width == image.size(), g.full_name(name), ": the input has ", x.width, " columns, an image of ", image,
+            " has ", image.size());
     const extent rows = g.common_rows(op->inputs);
     return g.add(std::move(op), {s.outputs()}, rows)[0];
 }
@@ -215,12 +221,13 @@ struct upsample_kernel final : kernel<Backend> {
     upsample_kernel(const binder<Backend>& b, const image_shape& s)
         : image(s), batch(b.batch()), in(b.in(0)), d_in(b.d_in(0)), out(b.out(0)), d_out(b.d_out(0)) {}
     void forward(int t, int steps) override {
-        upsample_forward(image.height, image.width, image.channels, in.at(t), in.stride, out.at(t), out.stride, steps * batch);
+        upsample_forward(image.height, image.width, image.channels, in.at(t), in.stride, out.at(t), out.stride,
+                         steps * batch);
     }
     void backward(int t, int steps) override {
         if (d_in && d_out)
-            upsample_backward(image.height, image.width, image.channels, d_out.at(t), d_out.stride, d_in.at(t), d_in.stride,
-                              d_in.accumulate, steps * batch);
+            upsample_backward(image.height, image.width, image.channels, d_out.at(t), d_out.stride, d_in.at(t),
+                              d_in.stride, d_in.accumulate, steps * batch);
     }
     image_shape image;
     int batch;
@@ -232,8 +239,8 @@ template <class Backend>
 var<Backend> upsample(const std::string& name, const var<Backend>& x, image_shape image) {
     graph<Backend>& g = *x.owner;
     auto op = make_operation<upsample_kernel>(g, name, {x}, image);
-    require(x.width == image.size(), g.full_name(name), ": the input has ", x.width, " columns, an image of ", image, " has ",
-            image.size());
+    require(x.width == image.size(), g.full_name(name), ": the input has ", x.width, " columns, an image of ", image,
+            " has ", image.size());
     const extent rows = g.common_rows(op->inputs);
     return g.add(std::move(op), {4 * image.size()}, rows)[0];
 }

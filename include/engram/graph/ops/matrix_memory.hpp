@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Reading and writing a memory matrix M [N, W] that is one row [N * W] of a variable, usually the carried state of a scan
-// (NTM, LRU and DNC, facts 4.4 to 4.6; equations in kernels/matrix_memory.hpp).
+// Reading and writing a memory matrix M [N, W] that is one row [N * W] of a variable, usually the carried state of a
+// scan (NTM, LRU and DNC, facts 4.4 to 4.6; equations in kernels/matrix_memory.hpp).
 //
 //   cosine_scores   M, keys [., R * W]                                  -> [., R * N]
 //   weighted_read   weights [., R * N], M                               -> [., R * W]
@@ -24,9 +24,10 @@ struct matrix_memory_shape {
 /// A gradient row for a kernel that stores (or adds): the operand itself, or scratch that is added to it or dropped.
 template <class Real>
 class gradient_row {
-  public:
+public:
     gradient_row() = default;
-    gradient_row(operand<Real> target, int width, bool kernel_adds) : target_(target), width_(width), adds_(kernel_adds) {
+    gradient_row(operand<Real> target, int width, bool kernel_adds)
+        : target_(target), width_(width), adds_(kernel_adds) {
         if (!target_ || (target_.accumulate && !adds_)) scratch_.resize(static_cast<std::size_t>(width));
     }
     Real* begin(int t, int row) {
@@ -41,7 +42,7 @@ class gradient_row {
         for (int f = 0; f < width_; ++f) to[f] += scratch_[static_cast<std::size_t>(f)];
     }
 
-  private:
+private:
     operand<Real> target_;
     int width_ = 0;
     bool adds_ = false;
@@ -65,8 +66,9 @@ struct cosine_scores_kernel final : kernel<Backend> {
     void forward(int t, int steps) override {
         for (int r = 0; r < steps * batch; ++r) {
             real* norm = norms_of(t, r);
-            cosine_scores(memory.at(t) + r * memory.stride, shape.slots, shape.word, keys.at(t) + r * keys.stride, shape.heads,
-                          static_cast<real>(cosine_epsilon), out.at(t) + r * out.stride, norm, norm + shape.heads);
+            cosine_scores(memory.at(t) + r * memory.stride, shape.slots, shape.word, keys.at(t) + r * keys.stride,
+                          shape.heads, static_cast<real>(cosine_epsilon), out.at(t) + r * out.stride, norm,
+                          norm + shape.heads);
         }
     }
     void backward(int t, int steps) override {
@@ -74,15 +76,16 @@ struct cosine_scores_kernel final : kernel<Backend> {
         for (int r = 0; r < steps * batch; ++r) {
             const real* norm = norms_of(t, r);
             real *dm = d_memory.begin(t, r), *dk = d_keys.begin(t, r);
-            cosine_scores_gradient(memory.at(t) + r * memory.stride, shape.slots, shape.word, keys.at(t) + r * keys.stride,
-                                   shape.heads, static_cast<real>(cosine_epsilon), out.at(t) + r * out.stride, norm,
-                                   norm + shape.heads, d_out.at(t) + r * d_out.stride, dm, dk, scratch.data());
+            cosine_scores_gradient(memory.at(t) + r * memory.stride, shape.slots, shape.word,
+                                   keys.at(t) + r * keys.stride, shape.heads, static_cast<real>(cosine_epsilon),
+                                   out.at(t) + r * out.stride, norm, norm + shape.heads, d_out.at(t) + r * d_out.stride,
+                                   dm, dk, scratch.data());
             d_memory.end(t, r);
             d_keys.end(t, r);
         }
     }
 
-  private:
+private:
     real* norms_of(int t, int r) {
         return norms.data() + (keep ? (std::ptrdiff_t{t} * batch + r) * (shape.heads + shape.slots) : 0);
     }
@@ -114,14 +117,15 @@ struct weighted_read_kernel final : kernel<Backend> {
         if (!d_out) return;
         for (int r = 0; r < steps * batch; ++r) {
             real *dw = d_weights.begin(t, r), *dm = d_memory.begin(t, r);
-            weighted_read_gradient(memory.at(t) + r * memory.stride, shape.slots, shape.word, weights.at(t) + r * weights.stride,
-                                   shape.heads, d_out.at(t) + r * d_out.stride, dm, dw);
+            weighted_read_gradient(memory.at(t) + r * memory.stride, shape.slots, shape.word,
+                                   weights.at(t) + r * weights.stride, shape.heads, d_out.at(t) + r * d_out.stride, dm,
+                                   dw);
             d_weights.end(t, r);
             d_memory.end(t, r);
         }
     }
 
-  private:
+private:
     matrix_memory_shape shape;
     int batch;
     operand<real> weights, memory, out, d_out;
@@ -148,13 +152,13 @@ struct erase_add_kernel final : kernel<Backend> {
         for (int r = 0; r < steps * batch; ++r) {
             real* d[4];
             for (int i = 0; i < 4; ++i) d[i] = d_in[i].begin(t, r);
-            erase_and_add_gradient(row(0, t, r), shape.slots, shape.word, row(1, t, r), row(2, t, r), row(3, t, r), shape.heads,
-                                   d_out.at(t) + r * d_out.stride, d[0], d[1], d[2], d[3]);
+            erase_and_add_gradient(row(0, t, r), shape.slots, shape.word, row(1, t, r), row(2, t, r), row(3, t, r),
+                                   shape.heads, d_out.at(t) + r * d_out.stride, d[0], d[1], d[2], d[3]);
             for (auto& g : d_in) g.end(t, r);
         }
     }
 
-  private:
+private:
     const real* row(int i, int t, int r) const { return in[i].at(t) + r * in[i].stride; }
 
     matrix_memory_shape shape;
@@ -165,7 +169,8 @@ struct erase_add_kernel final : kernel<Backend> {
 
 /// Slots of a memory of `columns` columns, checked.
 inline int memory_slots(const std::string& who, int columns, int word) {
-    require(word > 0 && columns % word == 0, who, ": a memory of ", columns, " columns does not divide into words of ", word);
+    require(word > 0 && columns % word == 0, who, ": a memory of ", columns, " columns does not divide into words of ",
+            word);
     return columns / word;
 }
 
@@ -174,8 +179,8 @@ template <class Backend>
 var<Backend> cosine_scores(const std::string& name, const var<Backend>& memory, const var<Backend>& keys, int word) {
     graph<Backend>& g = *memory.owner;
     const int slots = memory_slots(g.full_name(name), memory.width, word);
-    require(keys.width % word == 0, g.full_name(name), ": keys of ", keys.width, " columns do not divide into words of ", word,
-            ", those of the memory [", slots, ",", word, "]");
+    require(keys.width % word == 0, g.full_name(name), ": keys of ", keys.width,
+            " columns do not divide into words of ", word, ", those of the memory [", slots, ",", word, "]");
     const matrix_memory_shape shape{slots, word, keys.width / word};
     auto op = make_operation<cosine_scores_kernel>(g, name, {memory, keys}, shape);
     const extent rows = g.common_rows(op->inputs);

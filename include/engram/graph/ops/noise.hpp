@@ -7,9 +7,10 @@
 //
 //   key = seed xor (hash of the full name), counter = {t * blocks + block of 4 columns, row, replay count (2 words)}
 //
-// so a second sweep over the same replay, a resumed run (program::replay_count) and another order of evaluation draw the
-// same numbers. The row is binder::first_row() + the row in the plan where the binder has it, the row in the plan otherwise;
-// then shards of one batch must be given different seeds or replay counts. Noise is a constant: it has no gradient.
+// so a second sweep over the same replay, a resumed run (program::replay_count) and another order of evaluation draw
+// the same numbers. The row is binder::first_row() + the row in the plan where the binder has it, the row in the plan
+// otherwise; then shards of one batch must be given different seeds or replay counts. Noise is a constant: it has no
+// gradient.
 
 #include <engram/core/philox.hpp>
 #include <engram/graph/ops/rows.hpp>
@@ -40,7 +41,7 @@ struct noise_kernel final : kernel<Backend> {
             for (int b = 0; b < batch; ++b) draw(s, b, out.at(s) + b * out.stride);
     }
 
-  private:
+private:
     void draw(int t, int b, real* to) const {
         const int blocks = (out.width + 3) / 4;
         for (int k = 0; k < blocks; ++k) {
@@ -71,7 +72,8 @@ struct noise_kernel final : kernel<Backend> {
 };
 
 template <class Backend>
-var<Backend> add_noise_operation(graph<Backend>& g, const std::string& name, int width, noise_settings settings, extent rows) {
+var<Backend> add_noise_operation(graph<Backend>& g, const std::string& name, int width, noise_settings settings,
+                                 extent rows) {
     auto op = make_operation<noise_kernel, Backend>(g, name, {}, settings);
     for (const auto& other : g.operations())
         require(!dynamic_cast<const decltype(op)::element_type*>(other.get()) || other->name != g.full_name(name),

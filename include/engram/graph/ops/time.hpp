@@ -4,7 +4,8 @@
 // previous: what a variable was one step ago, y[t] = x[t - 1] with y[0] = 0, within one unroll.
 //
 // For losses and auxiliary models that compare neighbouring steps of [T, B, F]. A state is not needed for that, so it
-// stands outside scans; inside one, carry the variable as a state. The gradient is the shift back, zero at the last step.
+// stands outside scans; inside one, carry the variable as a state. The gradient is the shift back, zero at the last
+// step.
 
 #include <engram/graph/ops/rows.hpp>
 

@@ -1,0 +1,33 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// The catalogue: every ablation of the source papers by name. CMake makes a program of each line that ends in "// ablation".
+//
+// Memory Recall Agent, NeurIPS 2019 (facts 1.10, Tables 3 to 16): FF or LSTM controller, with or without the episodic memory
+// (MEM), with no auxiliary loss, contrastive predictive coding (CPC) or reconstruction (REC).
+
+#include <engram/auxiliary/cpc.hpp>
+#include <engram/auxiliary/no_auxiliary.hpp>
+#include <engram/auxiliary/reconstruction.hpp>
+#include <engram/controller/feed_forward.hpp>
+#include <engram/controller/lstm.hpp>
+#include <engram/encoder/impala_resnet.hpp>
+#include <engram/learner/vtrace.hpp>
+#include <engram/memory/fifo_knn.hpp>
+#include <engram/memory/no_memory.hpp>
+#include <engram/model/agent.hpp>
+
+namespace engram::catalogue {
+
+using mra = agent<impala_resnet, engram::lstm, fifo_knn, cpc, vtrace>;    // ablation LSTM+MEM+CPC
+using mra_no_jumpy = mra::with<fifo_knn_no_jumpy>;                        // ablation MRA without jumpy backpropagation
+using lstm_mem = mra::with<no_auxiliary>;                                 // ablation LSTM+MEM
+using lstm_mem_rec = mra::with<reconstruction>;                           // ablation LSTM+MEM+REC
+using lstm_cpc = mra::with<no_memory>;                                    // ablation LSTM+CPC
+using lstm = lstm_cpc::with<no_auxiliary>;                                // ablation LSTM (IMPALA)
+using ff_mem_cpc = mra::with<feed_forward>;                               // ablation FF+MEM+CPC
+using ff_mem_rec = ff_mem_cpc::with<reconstruction>;                      // ablation FF+MEM+REC
+using ff_mem = ff_mem_cpc::with<no_auxiliary>;                            // ablation FF+MEM
+using ff = ff_mem::with<no_memory>;                                       // ablation FF
+
+}  // namespace engram::catalogue
