@@ -32,18 +32,42 @@ void* counted(std::size_t size, std::size_t alignment) {
 
 }  // namespace
 
-void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
-void* operator new[](std::size_t size) { return counted(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t a) { return counted(size, static_cast<std::size_t>(a)); }
-void* operator new[](std::size_t size, std::align_val_t a) { return counted(size, static_cast<std::size_t>(a)); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+void* operator new(std::size_t size) {
+    return counted(size, alignof(std::max_align_t));
+}
+void* operator new[](std::size_t size) {
+    return counted(size, alignof(std::max_align_t));
+}
+void* operator new(std::size_t size, std::align_val_t a) {
+    return counted(size, static_cast<std::size_t>(a));
+}
+void* operator new[](std::size_t size, std::align_val_t a) {
+    return counted(size, static_cast<std::size_t>(a));
+}
+void operator delete(void* p) noexcept {
+    std::free(p);
+}
+void operator delete[](void* p) noexcept {
+    std::free(p);
+}
+void operator delete(void* p, std::size_t) noexcept {
+    std::free(p);
+}
+void operator delete[](void* p, std::size_t) noexcept {
+    std::free(p);
+}
+void operator delete(void* p, std::align_val_t) noexcept {
+    std::free(p);
+}
+void operator delete[](void* p, std::align_val_t) noexcept {
+    std::free(p);
+}
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
+    std::free(p);
+}
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept {
+    std::free(p);
+}
 
 using namespace engram;
 using backend = cpu<float>;
@@ -89,12 +113,14 @@ struct traced {
         const auto out = scan(g, start, [&](auto& s) {
             const auto z = affine<backend>("core", {small, last, one_hot("one_hot", action, A), s.hidden}, core);
             const auto weights = softmax("softmax", cosine_scores("cosine", s.memory, z.columns(0, W), W));
-            s.memory = erase_add("write", s.memory, weights, map("erase", sigma{}, z.columns(W, W)), z.columns(2 * W, W), W);
+            s.memory =
+                erase_add("write", s.memory, weights, map("erase", sigma{}, z.columns(W, W)), z.columns(2 * W, W), W);
             hidden = map("hidden", sigma{}, z.columns(3 * W, H));
             read = weighted_read("read", weights, s.memory, W);
             s.hidden = concatenate<backend>("join", {read, hidden});
             knn_forget(rings, reset);
-            const knn_read_settings settings{.memory = rings, .weight = {}, .bias = {}, .neighbours = 3, .value_width = H};
+            const knn_read_settings settings{
+                .memory = rings, .weight = {}, .bias = {}, .neighbours = 3, .value_width = H};
             const auto recall = knn_read(affine<backend>("query", {hidden}, key), key, settings).value;
             knn_write(rings, hidden, affine<backend>("stored key", {hidden}, key));
             return affine<backend>("head", {hidden, recall, normal_noise(g, "noise", 2)}, head);
@@ -102,11 +128,16 @@ struct traced {
         policy = log_softmax("policy", out);
         add_loss("policy", pick("pick", policy, action), -1);
         const auto value = map("value", sigma{}, g.input("reward", 1)), ratio = pick("ratio", policy, action);
-        const auto targets = vtrace_targets("vtrace", ratio, value, value, value, g.input("bootstrap", 1, extent::batch));
+        const auto targets =
+            vtrace_targets("vtrace", ratio, value, value, value, g.input("bootstrap", 1, extent::batch));
         add_loss("targets", map("product4", product_of{}, pick("again", out, action), targets.advantage));
         add_loss("cpc", cpc_loss("cpc.rows", read, affine<backend>("predict", {hidden}, predict), reset));
         const auto image = deconvolve("deconv", small, pooled, 2, 4, 2, deconv);
-        add_loss("image", sum_columns("sum", map("product", product_of{}, image, upsample("up", map("half", sigma{}, image.columns(0, 18)), {3, 3, 2}).columns(0, 72))), 0.1, reduction::mean);
+        add_loss("image",
+                 sum_columns("sum",
+                             map("product", product_of{}, image,
+                                 upsample("up", map("half", sigma{}, image.columns(0, 18)), {3, 3, 2}).columns(0, 72))),
+                 0.1, reduction::mean);
         add_loss("change", sum_columns("sum2", map("product2", product_of{}, out, previous("previous", out))));
         add_loss("uniform", sum_columns("sum3", map("product3", product_of{}, out, uniform_noise(g, "uniform", 1))));
     }
@@ -155,7 +186,10 @@ TEST_CASE("replays of a learner and of an actor allocate nothing after the first
     CHECK(during == 0);
     // Publishing new weights packs them again in place.
     const long before_edit = allocations;
-    { auto edit = m.store->edit(); edit.flat()[0] += 1; }
+    {
+        auto edit = m.store->edit();
+        edit.flat()[0] += 1;
+    }
     const long in_edit = allocations - before_edit;
     CHECK(in_edit == 0);
 }

@@ -1,4 +1,5 @@
-// Batch normalisation: statistics and gradients against plain loops and differences, and which plan uses which statistics.
+// Batch normalisation: statistics and gradients against plain loops and differences, and which plan uses which
+// statistics.
 
 #include <doctest/doctest.h>
 
@@ -49,11 +50,13 @@ struct traced {
         add_loss("loss", sum_columns("sum", map("square", weighted_square{}, y, x.columns(0, width))));
     }
     running_statistics<double>& running(program<backend>& p) {
-        return static_cast<running_statistics<double>&>(*p.bound_resource(static_cast<std::size_t>(weights.statistics)));
+        return static_cast<running_statistics<double>&>(
+            *p.bound_resource(static_cast<std::size_t>(weights.statistics)));
     }
 };
 
-double largest_error(traced& m, program<backend>& p, int rows, const std::vector<double>& mean, const std::vector<double>& variance) {
+double largest_error(traced& m, program<backend>& p, int rows, const std::vector<double>& mean,
+                     const std::vector<double>& variance) {
     double worst = 0;
     for (int r = 0; r < rows; ++r)
         for (int i = 0; i < traced::width; ++i) {
@@ -86,8 +89,10 @@ TEST_CASE("a plan with gradients uses and remembers its own statistics, any othe
                 for (int i = 0; i < 6; ++i) {
                     const auto c = static_cast<std::size_t>(i % 3);
                     const double in = learner.input("x")[static_cast<std::size_t>(r * 7 + 1 + i)];
-                    if (pass == 0) mean[c] += in / n;
-                    else variance[c] += (in - mean[c]) * (in - mean[c]) / n;
+                    if (pass == 0)
+                        mean[c] += in / n;
+                    else
+                        variance[c] += (in - mean[c]) * (in - mean[c]) / n;
                 }
         learner.forward();
         CHECK(largest_error(m, learner, T * B, mean, variance) < 1e-13);
@@ -129,7 +134,8 @@ TEST_CASE("an input that wants no gradient still trains scale and offset; weight
     traced m({}, extent::sequence, false);
     const auto z = batch_norm("again", m.y, m.weights);
     add_loss("again", sum_columns("sum2", map("square2", weighted_square{}, z, z)));
-    const auto report = check_gradients<backend>(m.g, m.store, {.steps = 2, .batch = 3}, [](auto& p) { draw(p.input("x"), 3); });
+    const auto report =
+        check_gradients<backend>(m.g, m.store, {.steps = 2, .batch = 3}, [](auto& p) { draw(p.input("x"), 3); });
     INFO(report.where);
     CHECK(report.worst < 1e-6);
     CHECK(report.compared == 6);
@@ -185,8 +191,10 @@ TEST_CASE("shards, scans and wrong widths are refused") {
                          "norm: mixes rows of the batch, so the batch cannot be split over threads; use one", error);
     CHECK_THROWS_WITH_AS(batch_norm("odd", m.x, m.weights),
                          "odd: 7 columns do not divide into images of 3 channels, those of 'norm.scale'", error);
-    CHECK_THROWS_WITH_AS(batch_norm("rate", m.y, m.weights, {.rate = 0}), "rate: epsilon 1e-05 must be positive, rate 0 in (0, 1]", error);
+    CHECK_THROWS_WITH_AS(batch_norm("rate", m.y, m.weights, {.rate = 0}),
+                         "rate: epsilon 1e-05 must be positive, rate 0 in (0, 1]", error);
     one_state<var<backend>> s{m.g.state("s", 6)};
-    CHECK_THROWS_WITH_AS(scan(m.g, s, [&](auto& state) { return state.value = batch_norm("in", state.value, m.weights); }),
-                         "in: statistics of a batch need all its steps at once; normalise outside the scan or freeze them", error);
+    CHECK_THROWS_WITH_AS(
+        scan(m.g, s, [&](auto& state) { return state.value = batch_norm("in", state.value, m.weights); }),
+        "in: statistics of a batch need all its steps at once; normalise outside the scan or freeze them", error);
 }

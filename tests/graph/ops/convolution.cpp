@@ -38,9 +38,11 @@ void randomise_biases(parameters<double>& store) {
 }
 
 // y[oy, ox, f] of a SAME convolution by its definition; pads (total) of which the smaller half goes before.
-std::vector<double> convolution_by_loops(const double* x, image_shape s, const double* w, const double* b, int F, int k, int stride) {
+std::vector<double> convolution_by_loops(const double* x, image_shape s, const double* w, const double* b, int F, int k,
+                                         int stride) {
     const image_shape o = s.reduced(stride, F);
-    const int py = std::max((o.height - 1) * stride + k - s.height, 0) / 2, px = std::max((o.width - 1) * stride + k - s.width, 0) / 2;
+    const int py = std::max((o.height - 1) * stride + k - s.height, 0) / 2,
+              px = std::max((o.width - 1) * stride + k - s.width, 0) / 2;
     std::vector<double> y;
     for (int oy = 0; oy < o.height; ++oy)
         for (int ox = 0; ox < o.width; ++ox)
@@ -51,7 +53,8 @@ std::vector<double> convolution_by_loops(const double* x, image_shape s, const d
                         for (int c = 0; c < s.channels; ++c) {
                             const int iy = oy * stride + ky - py, ix = ox * stride + kx - px;
                             if (iy < 0 || ix < 0 || iy >= s.height || ix >= s.width) continue;
-                            sum += x[(iy * s.width + ix) * s.channels + c] * w[((ky * k + kx) * s.channels + c) * F + f];
+                            sum +=
+                                x[(iy * s.width + ix) * s.channels + c] * w[((ky * k + kx) * s.channels + c) * F + f];
                         }
                 y.push_back(sum);
             }
@@ -59,9 +62,11 @@ std::vector<double> convolution_by_loops(const double* x, image_shape s, const d
 }
 
 // Every input pixel sends its taps to the output, whose coordinates are those of the convolution that it transposes.
-std::vector<double> deconvolution_by_loops(const double* x, image_shape s, const double* w, const double* b, int F, int k, int stride) {
+std::vector<double> deconvolution_by_loops(const double* x, image_shape s, const double* w, const double* b, int F,
+                                           int k, int stride) {
     const image_shape o = s.enlarged(stride, F);
-    const int py = std::max((s.height - 1) * stride + k - o.height, 0) / 2, px = std::max((s.width - 1) * stride + k - o.width, 0) / 2;
+    const int py = std::max((s.height - 1) * stride + k - o.height, 0) / 2,
+              px = std::max((s.width - 1) * stride + k - o.width, 0) / 2;
     std::vector<double> y(static_cast<std::size_t>(o.size()));
     for (int i = 0; i < o.size(); ++i) y[static_cast<std::size_t>(i)] = b[i % F];
     for (int iy = 0; iy < s.height; ++iy)
@@ -92,8 +97,10 @@ void check(const graph<backend>& g, std::shared_ptr<parameters<double>> store, p
 }  // namespace
 
 TEST_CASE("convolutions and their transposes equal plain loops") {
-    for (const auto& [s, F, k, stride] : {std::tuple{image_shape{5, 6, 3}, 4, 3, 1}, {image_shape{5, 7, 2}, 9, 4, 2},
-                                          {image_shape{4, 4, 1}, 2, 1, 1}, {image_shape{9, 8, 3}, 3, 8, 4}}) {
+    for (const auto& [s, F, k, stride] : {std::tuple{image_shape{5, 6, 3}, 4, 3, 1},
+                                          {image_shape{5, 7, 2}, 9, 4, 2},
+                                          {image_shape{4, 4, 1}, 2, 1, 1},
+                                          {image_shape{9, 8, 3}, 3, 8, 4}}) {
         CAPTURE(k);
         auto store = std::make_shared<parameters<double>>(4);
         graph<backend> g(store);
@@ -114,8 +121,10 @@ TEST_CASE("convolutions and their transposes equal plain loops") {
             const auto b = deconvolution_by_loops(row, s, store->values(v.weight), store->values(v.bias), F, k, stride);
             REQUIRE(static_cast<int>(a.size()) == y.width);
             REQUIRE(static_cast<int>(b.size()) == z.width);
-            for (int i = 0; i < y.width; ++i) worst = std::max(worst, std::abs(a[static_cast<std::size_t>(i)] - p.output(y).data[r * y.width + i]));
-            for (int i = 0; i < z.width; ++i) worst = std::max(worst, std::abs(b[static_cast<std::size_t>(i)] - p.output(z).data[r * z.width + i]));
+            for (int i = 0; i < y.width; ++i)
+                worst = std::max(worst, std::abs(a[static_cast<std::size_t>(i)] - p.output(y).data[r * y.width + i]));
+            for (int i = 0; i < z.width; ++i)
+                worst = std::max(worst, std::abs(b[static_cast<std::size_t>(i)] - p.output(z).data[r * z.width + i]));
         }
         // Sums of up to 200 products of size one: rounding about 200 * 1e-16.
         CHECK(worst < 1e-13);
@@ -144,13 +153,15 @@ TEST_CASE("max_pool and upsample equal plain loops, with and without gradients")
                         // Height 5 needs two zeros (one before); width 4 needs one, which goes after.
                         double top = -INFINITY;
                         for (int iy = std::max(2 * oy - 1, 0); iy < std::min(2 * oy + 2, 5); ++iy)
-                            for (int ix = 2 * ox; ix < std::min(2 * ox + 3, 4); ++ix) top = std::max(top, in[(iy * 4 + ix) * 3 + c]);
+                            for (int ix = 2 * ox; ix < std::min(2 * ox + 3, 4); ++ix)
+                                top = std::max(top, in[(iy * 4 + ix) * 3 + c]);
                         CHECK(p.output(y).data[r * o.size() + (oy * o.width + ox) * 3 + c] == top);
                     }
             for (int oy = 0; oy < 10; ++oy)
                 for (int ox = 0; ox < 8; ++ox)
                     for (int c = 0; c < 3; ++c)
-                        REQUIRE(p.output(z).data[r * 240 + (oy * 8 + ox) * 3 + c] == in[((oy / 2) * 4 + ox / 2) * 3 + c]);
+                        REQUIRE(p.output(z).data[r * 240 + (oy * 8 + ox) * 3 + c] ==
+                                in[((oy / 2) * 4 + ox / 2) * 3 + c]);
         }
     }
 }
@@ -169,7 +180,8 @@ TEST_CASE("gradients of a stack of image operations agree with central differenc
     const auto c = deconvolve("third", b, {3, 3, 4}, 2, 4, 2, w3);
     add_loss("c", sum_columns("sumc", map("square.c", weighted_square{}, c, c)));
     add_loss("pooled", sum_columns("sump", map("square.p", weighted_square{}, pooled, pooled)));
-    add_loss("up", sum_columns("sumu", map("square.u", weighted_square{}, upsample("up", b, {3, 3, 4}), upsample("up2", b, {3, 3, 4}))));
+    add_loss("up", sum_columns("sumu", map("square.u", weighted_square{}, upsample("up", b, {3, 3, 4}),
+                                           upsample("up2", b, {3, 3, 4}))));
     check(g, store, {.steps = 2, .batch = 2}, {"x"}, 90);
 }
 
@@ -180,7 +192,8 @@ TEST_CASE("in a scan: hoisted, looped, sunk, and of an image that has no time; a
     const auto x = g.input("x", s.size(), extent::sequence, true);
     const auto goal = g.input("goal", s.size(), extent::batch, true);
     const auto loop = declare_convolution(g, "loop", 2, 2, 3), still = declare_convolution(g, "still", 2, 2, 3);
-    const auto back = declare_deconvolution(g, "back", 2, 1, 2, 2), alone = declare_deconvolution(g, "alone", 2, 2, 1, 1);
+    const auto back = declare_deconvolution(g, "back", 2, 1, 2, 2),
+               alone = declare_deconvolution(g, "alone", 2, 2, 1, 1);
     randomise_biases(*store);
     one_state<var<backend>> start{g.state("s", s.size())};
     var<backend> pooled, up;
@@ -198,7 +211,8 @@ TEST_CASE("in a scan: hoisted, looped, sunk, and of an image that has no time; a
     add_loss("y", sum_columns("sumy", map("square.y", weighted_square{}, y, y)));
     add_loss("up", sum_columns("sumu", map("square.u", weighted_square{}, up, up)));
     add_loss("still", sum_columns("sums", convolve("outside", both, s, 2, 3, 1, still)));
-    for (const bool hoist : {true, false}) check(g, store, {.steps = 3, .batch = 2, .hoist = hoist}, {"x", "goal"}, 100);
+    for (const bool hoist : {true, false})
+        check(g, store, {.steps = 3, .batch = 2, .hoist = hoist}, {"x", "goal"}, 100);
 }
 
 TEST_CASE("an image that wants no gradient, and one that has no time at all") {
@@ -208,7 +222,8 @@ TEST_CASE("an image that wants no gradient, and one that has no time at all") {
     const auto x = g.input("x", s.size());
     const auto goal = g.input("goal", s.size(), extent::batch, true);
     const auto w = declare_convolution(g, "conv", 1, 2, 3), v = declare_convolution(g, "goal", 1, 2, 3);
-    add_loss("x", sum_columns("sumx", map("square", weighted_square{}, convolve("conv", x, s, 2, 3, 2, w), convolve("goal", goal, s, 2, 3, 2, v))));
+    add_loss("x", sum_columns("sumx", map("square", weighted_square{}, convolve("conv", x, s, 2, 3, 2, w),
+                                          convolve("goal", goal, s, 2, 3, 2, v))));
     add_loss("pool", sum_columns("sump", max_pool("pool", goal, s)));
     check(g, store, {.steps = 3, .batch = 2}, {"x", "goal"}, 40);
 }
@@ -221,14 +236,21 @@ TEST_CASE("wrong images and weights are told when traced, with both shapes") {
     const auto w = declare_convolution(g, "conv", 2, 4, 3);
     CHECK_THROWS_WITH_AS(convolve("conv", x, {3, 3, 1}, 4, 3, 1, w),
                          "encoder.conv: the input has 18 columns, an image of [3,3,1] has 9", error);
-    CHECK_THROWS_WITH_AS(convolve("conv", x, {3, 3, 2}, 5, 3, 1, w),
-                         "encoder.conv: the weight 'encoder.conv.weight' is [18,4], a kernel 3 from [3,3,2] to [3,3,5] needs [18,5]", error);
-    CHECK_THROWS_WITH_AS(deconvolve("back", x, {3, 3, 2}, 4, 3, 2, w),
-                         "encoder.back: the weight 'encoder.conv.weight' is [18,4], a kernel 3 from [3,3,2] to [6,6,4] needs [36,2]", error);
+    CHECK_THROWS_WITH_AS(
+        convolve("conv", x, {3, 3, 2}, 5, 3, 1, w),
+        "encoder.conv: the weight 'encoder.conv.weight' is [18,4], a kernel 3 from [3,3,2] to [3,3,5] needs [18,5]",
+        error);
+    CHECK_THROWS_WITH_AS(
+        deconvolve("back", x, {3, 3, 2}, 4, 3, 2, w),
+        "encoder.back: the weight 'encoder.conv.weight' is [18,4], a kernel 3 from [3,3,2] to [6,6,4] needs [36,2]",
+        error);
     CHECK_THROWS_WITH_AS(convolve("conv", x, {3, 3, 2}, 4, 3, 0, w),
-                         "encoder.conv: kernel 3 and stride 0; a kernel has 1 to 16 rows, a stride is at least 1", error);
-    CHECK_THROWS_WITH_AS(max_pool("pool", x, {2, 2, 2}), "encoder.pool: the input has 18 columns, an image of [2,2,2] has 8", error);
-    CHECK_THROWS_WITH_AS(upsample("up", x, {2, 2, 2}), "encoder.up: the input has 18 columns, an image of [2,2,2] has 8", error);
+                         "encoder.conv: kernel 3 and stride 0; a kernel has 1 to 16 rows, a stride is at least 1",
+                         error);
+    CHECK_THROWS_WITH_AS(max_pool("pool", x, {2, 2, 2}),
+                         "encoder.pool: the input has 18 columns, an image of [2,2,2] has 8", error);
+    CHECK_THROWS_WITH_AS(upsample("up", x, {2, 2, 2}),
+                         "encoder.up: the input has 18 columns, an image of [2,2,2] has 8", error);
     const linear wrong{w.weight, g.declare("b", 1, 3, initial::zero<double>())};
     CHECK_THROWS_WITH_AS(convolve("conv", x, {3, 3, 2}, 4, 3, 1, wrong),
                          "encoder.conv: the bias 'encoder.b' has 3 entries, an image of [3,3,4] needs 4", error);

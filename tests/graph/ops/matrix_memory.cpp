@@ -48,12 +48,16 @@ TEST_CASE("forward equals plain loops") {
     const int N = 5, W = 3, R = 2, T = 2, B = 2;
     auto store = std::make_shared<parameters<double>>();
     graph<backend> g(store);
-    const auto M = g.input("M", N * W), k = g.input("k", R * W), w = g.input("w", R * N), e = g.input("e", R * W), a = g.input("a", R * W);
-    const auto c = cosine_scores("cosine", M, k, W), read = weighted_read("read", w, M, W), next = erase_add("write", M, w, e, a, W);
+    const auto M = g.input("M", N * W), k = g.input("k", R * W), w = g.input("w", R * N), e = g.input("e", R * W),
+               a = g.input("a", R * W);
+    const auto c = cosine_scores("cosine", M, k, W), read = weighted_read("read", w, M, W),
+               next = erase_add("write", M, w, e, a, W);
     program<backend> p(g, store, {.steps = T, .batch = B}, {c, read, next});
     for (const char* name : {"M", "k", "w", "e", "a"}) draw(p.input(name), static_cast<std::uint64_t>(name[0]));
     p.forward();
-    const auto in = [&](const char* name, int row, int width, int i) { return p.input(name)[static_cast<std::size_t>(row * width + i)]; };
+    const auto in = [&](const char* name, int row, int width, int i) {
+        return p.input(name)[static_cast<std::size_t>(row * width + i)];
+    };
     double worst = 0;
     for (int r = 0; r < T * B; ++r) {
         for (int h = 0; h < R; ++h)
@@ -65,7 +69,8 @@ TEST_CASE("forward equals plain loops") {
                     mm += y * y;
                     km += x * y;
                 }
-                worst = std::max(worst, std::abs(p.output(c).data[r * R * N + h * N + n] - km / (std::sqrt(kk * mm) + 1e-6)));
+                worst = std::max(worst,
+                                 std::abs(p.output(c).data[r * R * N + h * N + n] - km / (std::sqrt(kk * mm) + 1e-6)));
             }
         for (int h = 0; h < R; ++h)
             for (int i = 0; i < W; ++i) {
@@ -112,7 +117,8 @@ TEST_CASE("gradients through five steps of address, erase, add and read") {
         add_loss("read", sum_columns("sum.read", read));
         add_loss("memory", sum_columns("sum.memory", map("square", weighted_square{}, memory, memory)), 0.1);
         for (const bool hoist : {true, false}) {
-            const auto report = report_of(g, store, {.steps = 5, .batch = 2, .hoist = hoist}, {"x", "outside", "first"});
+            const auto report =
+                report_of(g, store, {.steps = 5, .batch = 2, .hoist = hoist}, {"x", "outside", "first"});
             CHECK(report.compared > 80);
         }
     }
@@ -129,7 +135,8 @@ TEST_CASE("gradients outside a scan: each input alone, shared inputs, sequences 
             const std::vector<int> widths{N * W, R * W, R * N, R * W, R * W};
             std::vector<var<backend>> v;
             for (int i = 0; i < 5; ++i)
-                v.push_back(g.input(names[static_cast<std::size_t>(i)], widths[static_cast<std::size_t>(i)], i == 1 ? extent::sequence : rows, only < 0 || only == i));
+                v.push_back(g.input(names[static_cast<std::size_t>(i)], widths[static_cast<std::size_t>(i)],
+                                    i == 1 ? extent::sequence : rows, only < 0 || only == i));
             const auto loss = [&](const std::string& name, const var<backend>& y) {
                 add_loss(name, sum_columns("sum." + name, map("square." + name, weighted_square{}, y, y)));
             };
@@ -149,9 +156,11 @@ TEST_CASE("wrong widths are told when traced, with both shapes") {
     graph<backend> g(std::make_shared<parameters<double>>());
     const auto M = g.input("M", 12), x = g.input("x", 5), y = g.input("y", 6);
     const auto scope = g.scope("memory");
-    CHECK_THROWS_WITH_AS(cosine_scores("cosine", M, y, 5), "memory.cosine: a memory of 12 columns does not divide into words of 5", error);
+    CHECK_THROWS_WITH_AS(cosine_scores("cosine", M, y, 5),
+                         "memory.cosine: a memory of 12 columns does not divide into words of 5", error);
     CHECK_THROWS_WITH_AS(cosine_scores("cosine", M, x, 3),
-                         "memory.cosine: keys of 5 columns do not divide into words of 3, those of the memory [4,3]", error);
+                         "memory.cosine: keys of 5 columns do not divide into words of 3, those of the memory [4,3]",
+                         error);
     CHECK_THROWS_WITH_AS(weighted_read("read", x, M, 3),
                          "memory.read: weights of 5 columns do not divide among the slots of the memory [4,3]", error);
     CHECK_THROWS_WITH_AS(erase_add("write", M, M.columns(0, 8), y, x, 3),

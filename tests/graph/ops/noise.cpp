@@ -89,7 +89,8 @@ TEST_CASE("moments are those of the distribution") {
         low = std::min(low, u);
         high = std::max(high, u);
     }
-    // Five standard errors of each moment of n independent numbers: sqrt(1, 2, 15, 96; 1/12, 4/45; 1 for products) / sqrt(n).
+    // Five standard errors of each moment of n independent numbers: sqrt(1, 2, 15, 96; 1/12, 4/45; 1 for products) /
+    // sqrt(n).
     const double e = 5 / std::sqrt(n);
     CHECK(std::abs(m[1]) < e);
     CHECK(std::abs(m[2] - 1) < e * std::sqrt(2.0));
@@ -145,7 +146,8 @@ TEST_CASE("in a scan every step has its own row, and gradients pass around the n
 TEST_CASE("two noises of one name are refused") {
     graph<cpu<float>> g(std::make_shared<parameters<float>>());
     normal_noise(g, "prior", 3);
-    CHECK_THROWS_WITH_AS(uniform_noise(g, "prior", 3), "prior: two noises of one name would draw the same numbers", error);
+    CHECK_THROWS_WITH_AS(uniform_noise(g, "prior", 3), "prior: two noises of one name would draw the same numbers",
+                         error);
     const auto scope = g.scope("memory");
     CHECK_NOTHROW(normal_noise(g, "prior", 3));
 }

@@ -41,7 +41,8 @@ TEST_CASE("the gradient of previous is the shift back") {
         graph<cpu<double>> g(store);
         const auto x = g.input("x", 3, extent::sequence, true);
         add_loss("loss", sum_columns("sum", map("product", product_of{}, x, previous("twice", previous("before", x)))));
-        add_loss("stored", sum_columns("sum2", map("square", product_of{}, previous("again", x), previous("other", x))));
+        add_loss("stored",
+                 sum_columns("sum2", map("square", product_of{}, previous("again", x), previous("other", x))));
         const auto report = check_gradients<cpu<double>>(g, store, {.steps = T, .batch = 2}, [](auto& p) {
             philox random(5, 1);
             for (auto& v : p.input("x")) v = random.normal();
