@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Runs the same work here and in PyTorch in turn, several rounds, and prints the ratios of the medians.
 #   benchmarks/peers/run.sh [core|update|all] [CORE_PROGRAM [UPDATE_PROGRAM]]
-# Programs default to build/bin/bench-mra_core and build/bin/bench-mra_update. Both sides read the same weights, inputs
+# Programs default to build/bin/benchmark-mra_core and build/bin/benchmark-mra_update. Both sides read the same weights, inputs
 # and memory from one file; their outputs and gradients are compared before anything is timed. A missing program leaves
 # the PyTorch figures alone. Environment:
 #   ENGRAM_PEERS_PYTHON  interpreter of the environment made by setup.sh
@@ -12,8 +12,8 @@ set -euo pipefail
 
 here="$(cd "$(dirname "$0")" && pwd)"
 what="${1:-all}"
-core="${2:-build/bin/bench-mra_core}"
-update="${3:-build/bin/bench-mra_update}"
+core="${2:-build/bin/benchmark-mra_core}"
+update="${3:-build/bin/benchmark-mra_update}"
 python="${ENGRAM_PEERS_PYTHON:-${ENGRAM_PEERS_VENV:-$HOME/.cache/engram/peers}/bin/python}"
 rounds="${ROUNDS:-5}"
 threads="${THREADS:-1 2}"
