@@ -1,0 +1,114 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Learning curves that can be read: each run is smoothed onto a common grid of steps, and the runs of an ablation become
+// their mean and the band from their least to their greatest.
+//
+//   y(g) = sum_i w_i e_i r_i / sum_i w_i e_i,  w_i = max(0, 1 - |x_i - g| / h),  h = 3 % of the longest run,
+// where r_i is the mean reward of the e_i episodes that ended in window i. Grid points out of a run's own steps are
+// left out; where no window is within h, the neighbours on both sides are joined by a line.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include <engram/evaluate/run_folder.hpp>
+
+namespace engram {
+
+struct curve_points {
+    std::vector<double> x, y;
+};
+
+struct curve_band {
+    std::vector<double> x, mean, low, high;
+    std::vector<curve_points> tails;  // of runs that are longer than the shortest one of the ablation
+};
+
+inline std::vector<double> curve_grid(double last_step, int points = 160) {
+    std::vector<double> grid;
+    for (int i = 0; i <= points; ++i) grid.push_back(last_step * i / points);
+    return grid;
+}
+
+/// The run's values at the grid points between its first and its last value.
+inline curve_points smooth_curve(const metrics_columns& metrics, std::string_view column, const std::vector<double>& grid) {
+    curve_points raw, out;
+    const auto* steps = metrics.steps();
+    const auto* values = metrics.find(column);
+    if (!steps || !values || grid.empty()) return out;
+    const auto* episodes = column == "reward" ? metrics.find("episodes") : nullptr;
+    std::vector<double> weight;
+    for (std::size_t i = 0; i < values->size(); ++i) {
+        if (!std::isfinite((*values)[i]) || !std::isfinite((*steps)[i])) continue;
+        if (!raw.x.empty() && (*steps)[i] < raw.x.back()) continue;  // what a resumed run repeated
+        const double e = episodes && (*episodes)[i] > 0 ? (*episodes)[i] : 1;
+        raw.x.push_back((*steps)[i]), raw.y.push_back((*values)[i]), weight.push_back(e);
+    }
+    if (raw.x.empty()) return out;
+    const double width = std::max(0.03 * grid.back(), 1e-9), spacing = grid.size() > 1 ? grid[1] - grid[0] : 1;
+    std::size_t begin = 0;
+    for (const double g : grid) {
+        if (g < raw.x.front() - spacing / 2 || g > raw.x.back() + spacing / 2) continue;
+        while (begin < raw.x.size() && raw.x[begin] <= g - width) ++begin;
+        double sum = 0, total = 0;
+        for (std::size_t i = begin; i < raw.x.size() && raw.x[i] < g + width; ++i) {
+            const double w = weight[i] * (1 - std::abs(raw.x[i] - g) / width);
+            sum += w * raw.y[i], total += w;
+        }
+        double y;
+        if (total > 0) {
+            y = sum / total;
+        } else if (begin == 0 || begin == raw.x.size()) {
+            y = raw.y[begin == 0 ? 0 : begin - 1];
+        } else {
+            const double gap = raw.x[begin] - raw.x[begin - 1];
+            y = raw.y[begin - 1] + (raw.y[begin] - raw.y[begin - 1]) * (g - raw.x[begin - 1]) / gap;
+        }
+        out.x.push_back(g), out.y.push_back(y);
+    }
+    return out;
+}
+
+inline curve_band band_of_runs(const std::vector<const run_record*>& runs, std::string_view column,
+                               const std::vector<double>& grid) {
+    std::vector<curve_points> curves;
+    for (const auto* run : runs)
+        if (auto curve = smooth_curve(run->metrics, column, grid); !curve.x.empty()) curves.push_back(std::move(curve));
+    curve_band out;
+    if (curves.empty()) return out;
+    double from = 0, to = std::numeric_limits<double>::infinity();
+    for (const auto& c : curves) from = std::max(from, c.x.front()), to = std::min(to, c.x.back());
+    for (const double g : grid) {
+        if (g < from || g > to) continue;
+        double sum = 0, low = std::numeric_limits<double>::infinity(), high = -low;
+        for (const auto& c : curves) {
+            const double y = c.y[static_cast<std::size_t>(std::lower_bound(c.x.begin(), c.x.end(), g) - c.x.begin())];
+            sum += y, low = std::min(low, y), high = std::max(high, y);
+        }
+        out.x.push_back(g), out.mean.push_back(sum / static_cast<double>(curves.size()));
+        out.low.push_back(low), out.high.push_back(high);
+    }
+    for (const auto& c : curves) {
+        curve_points tail;
+        for (std::size_t i = 0; i < c.x.size(); ++i)
+            if (c.x[i] >= to) tail.x.push_back(c.x[i]), tail.y.push_back(c.y[i]);
+        if (tail.x.size() > 1) out.tails.push_back(std::move(tail));
+    }
+    return out;
+}
+
+/// Round numbers from the first at or above `low` to the last at or below `high`, about `count` of them.
+inline std::vector<double> round_ticks(double low, double high, int count) {
+    if (!(high > low)) return {low};
+    const double raw = (high - low) / count, power = std::pow(10.0, std::floor(std::log10(raw)));
+    const double factor = raw / power;
+    const double step = power * (factor <= 1.0001 ? 1 : factor <= 2.0001 ? 2 : factor <= 5.0001 ? 5 : 10);
+    std::vector<double> ticks;
+    for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i) ticks.push_back(i * step);
+    return ticks;
+}
+
+}  // namespace engram

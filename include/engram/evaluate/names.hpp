@@ -1,0 +1,130 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// How reports call things: ablations, tasks and levels in words, numbers in the fewest digits that a reader needs.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace engram {
+
+enum class memory_kind { with, without, unknown };
+
+struct ablation_name {
+    std::string_view name, title;
+    memory_kind memory;
+};
+
+/// In the catalogue's order, which is the order of a tie.
+inline constexpr std::array<ablation_name, 23> ablation_names{{
+    {"ff", "FF", memory_kind::without},
+    {"lstm", "LSTM", memory_kind::without},
+    {"lstm_cpc", "LSTM+CPC", memory_kind::without},
+    {"ff_mem", "FF+MEM", memory_kind::with},
+    {"ff_mem_cpc", "FF+MEM+CPC", memory_kind::with},
+    {"ff_mem_rec", "FF+MEM+REC", memory_kind::with},
+    {"lstm_mem", "LSTM+MEM", memory_kind::with},
+    {"lstm_mem_rec", "LSTM+MEM+REC", memory_kind::with},
+    {"mra_no_jumpy", "MRA without jumpy", memory_kind::with},
+    {"mra", "MRA", memory_kind::with},
+    {"vrnn", "VRNN", memory_kind::without},
+    {"introspective_gtmm", "Introspective GTMM", memory_kind::with},
+    {"ntm_gtmm", "NTM GTMM", memory_kind::with},
+    {"lru_gtmm", "LRU GTMM", memory_kind::with},
+    {"dnc_gtmm", "DNC GTMM", memory_kind::with},
+    {"memup", "MemUP", memory_kind::with},
+    {"bptt_lstm", "LSTM, BPTT", memory_kind::without},
+    {"tbptt_lstm", "LSTM, truncated BPTT", memory_kind::without},
+    {"bptt_srnn", "SRNN, BPTT", memory_kind::without},
+    {"tbptt_srnn", "SRNN, truncated BPTT", memory_kind::without},
+    {"bptt_transformer", "Transformer, BPTT", memory_kind::unknown},
+    {"tbptt_transformer", "Transformer, truncated BPTT", memory_kind::unknown},
+    {"ppo_memup", "PPO+MemUP", memory_kind::with},
+}};
+
+/// Position in the catalogue; names from elsewhere (a user's own) come last.
+inline int ablation_rank(std::string_view name) {
+    const auto at = std::find_if(ablation_names.begin(), ablation_names.end(), [&](auto& a) { return a.name == name; });
+    return static_cast<int>(at - ablation_names.begin());
+}
+
+inline std::string ablation_title(std::string_view name) {
+    const auto rank = static_cast<std::size_t>(ablation_rank(name));
+    return std::string(rank < ablation_names.size() ? ablation_names[rank].title : name);
+}
+
+inline memory_kind ablation_memory(std::string_view name) {
+    const auto rank = static_cast<std::size_t>(ablation_rank(name));
+    return rank < ablation_names.size() ? ablation_names[rank].memory : memory_kind::unknown;
+}
+
+/// "arbitrary_visuomotor_mapping" as "Arbitrary visuomotor mapping".
+inline std::string in_words(std::string name) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    if (!name.empty() && name[0] >= 'a' && name[0] <= 'z') name[0] = static_cast<char>(name[0] - 'a' + 'A');
+    return name;
+}
+
+inline bool is_train_level(std::string_view level) { return level == "train" || level.starts_with("train_"); }
+inline bool is_holdout_level(std::string_view level) { return level.starts_with("holdout"); }
+
+/// "holdout_interpolate" as "Holdout, interpolate".
+inline std::string level_title(std::string_view level) {
+    for (const std::string_view start : {"train_", "holdout_"})
+        if (level.starts_with(start))
+            return in_words(std::string(start.substr(0, start.size() - 1))) + ", " +
+                   in_words("-" + std::string(level.substr(start.size()))).substr(1);
+    return in_words(std::string(level));
+}
+
+inline std::string fixed(double x, int digits) {
+    std::array<char, 64> out{};
+    if (!std::isfinite(x)) return "-";
+    if (std::abs(x) >= 1e15) {
+        std::snprintf(out.data(), out.size(), "%.3g", x);
+        return out.data();
+    }
+    std::snprintf(out.data(), out.size(), "%.*f", digits, x);
+    std::string text = out.data();
+    return text.starts_with("-") && text.find_first_of("123456789") == text.npos ? text.substr(1) : text;
+}
+
+/// About `digits` significant digits, without trailing zeros: 0.0123, 49.9, 1200.
+inline std::string significant(double x, int digits = 3) {
+    if (!std::isfinite(x)) return "-";
+    const double size = std::abs(x);
+    if (size != 0 && (size < 1e-4 || size >= 1e9)) {
+        std::array<char, 64> out{};
+        std::snprintf(out.data(), out.size(), "%.*g", digits, x);
+        return out.data();
+    }
+    const int before = size < 1e-300 ? 1 : static_cast<int>(std::floor(std::log10(size))) + 1;
+    std::string text = fixed(x, std::max(0, digits - before));
+    if (text.find('.') != text.npos) {
+        text.erase(text.find_last_not_of('0') + 1);
+        if (text.back() == '.') text.pop_back();
+    }
+    return text;
+}
+
+/// 950, 12.3 k, 2.05 M, 1.2 G.
+inline std::string short_count(double x) {
+    for (const auto& [size, unit] : {std::pair{1e9, " G"}, {1e6, " M"}, {1e3, " k"}})
+        if (std::abs(x) >= 0.9995 * size) return significant(x / size) + unit;
+    return significant(x);
+}
+
+inline std::string duration(double seconds) {
+    if (seconds < 10) return fixed(seconds, 1) + " s";
+    const auto whole = static_cast<long long>(std::llround(seconds));
+    if (whole < 60) return std::to_string(whole) + " s";
+    if (whole < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+    return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min";
+}
+
+}  // namespace engram

@@ -1,0 +1,170 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// A run folder as the report reads it: config.json and summary.json (architecture: "The commands"), metrics.csv, and
+// retrieval.json where the agent has a memory. A run that was not evaluated yet has no levels, one that is still
+// training may lack summary.json; a folder with neither config.json nor summary.json is no run. Fields that are not
+// known are left alone. Errors name the file, and the line of a CSV file.
+
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <engram/core/error.hpp>
+#include <engram/evaluate/retrieval.hpp>
+#include <engram/io/file.hpp>
+#include <engram/io/json.hpp>
+
+namespace engram {
+
+/// One level of summary.json: `mean` +- `standard_error` over the episodes of one run.
+struct level_result {
+    std::string level, unit;
+    double episodes = 0, mean = 0, standard_error = 0;
+    std::optional<double> maximum, random;
+};
+
+/// The numeric columns of metrics.csv that are known here; an empty cell, nan and inf are NaN.
+struct metrics_columns {
+    std::map<std::string, std::vector<double>, std::less<>> columns;
+    int rows = 0;
+
+    const std::vector<double>* find(std::string_view name) const {
+        const auto at = columns.find(name);
+        return at == columns.end() ? nullptr : &at->second;
+    }
+    /// Environment steps; null for a table without that column.
+    const std::vector<double>* steps() const { return find("step") ? find("step") : find("steps"); }
+};
+
+struct run_record {
+    std::string folder, ablation, task, preset, device, mode;
+    std::optional<double> seed, steps, parameters, threads, steps_per_second, wall_seconds;
+    std::vector<level_result> levels;
+    metrics_columns metrics;
+    json settings, settings_trainer;
+    std::optional<retrieval_episode> retrieval;
+};
+
+inline metrics_columns parse_metrics(std::string_view text, const std::string& source) {
+    static constexpr std::string_view known[] = {
+        "step", "steps", "update", "episodes", "reward", "reward_smooth", "loss", "policy_loss", "baseline_loss",
+        "entropy_loss", "auxiliary_loss", "gradient_norm", "learning_rate", "steps_per_second", "lag"};
+    const auto split = [](std::string_view line) {
+        std::vector<std::string_view> cells;
+        if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+        for (std::size_t comma; (comma = line.find(',')) != line.npos; line.remove_prefix(comma + 1))
+            cells.push_back(line.substr(0, comma));
+        cells.push_back(line);
+        for (auto& cell : cells) {
+            while (!cell.empty() && cell.front() == ' ') cell.remove_prefix(1);
+            while (!cell.empty() && cell.back() == ' ') cell.remove_suffix(1);
+        }
+        return cells;
+    };
+    metrics_columns out;
+    std::vector<std::vector<double>*> target;
+    std::vector<std::string> names;
+    for (int number = 1; !text.empty(); ++number) {
+        const auto end = text.find('\n');
+        const bool complete = end != text.npos;
+        const std::string_view line = text.substr(0, end);
+        text.remove_prefix(complete ? end + 1 : text.size());
+        if (line.empty() || line == "\r") continue;
+        const auto cells = split(line);
+        if (names.empty()) {
+            for (const auto name : cells) {
+                names.emplace_back(name);
+                const bool wanted = std::find(std::begin(known), std::end(known), name) != std::end(known);
+                require(!wanted || !out.find(name), source, ", line ", number, ": the column '", name, "' occurs twice");
+                target.push_back(wanted ? &out.columns[std::string(name)] : nullptr);
+            }
+            require(out.steps() != nullptr, source, ", line ", number, ": no column 'step' in the header '", line, "'");
+            continue;
+        }
+        // A run that is being written, or was killed, ends in half a line.
+        if (!complete && cells.size() < names.size()) break;
+        require(cells.size() == names.size(), source, ", line ", number, ": ", cells.size(), " cells, but the header has ",
+                names.size());
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            if (!target[i]) continue;
+            double value = std::numeric_limits<double>::quiet_NaN();
+            const char* last = cells[i].data() + cells[i].size();
+            const char* first = cells[i].data() + (cells[i].starts_with('+') ? 1 : 0);
+            const auto [stop, problem] = std::from_chars(first, last, value);
+            require(cells[i].empty() || (problem != std::errc::invalid_argument && stop == last), source, ", line ", number,
+                    ": '", cells[i], "' in column '", names[i], "' is not a number");
+            target[i]->push_back(std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN());
+        }
+        ++out.rows;
+    }
+    return out;
+}
+
+/// The levels of summary.json; a level whose mean is null (not a number when it was written) is left out.
+inline std::vector<level_result> parse_levels(const json& levels, const std::string& source) {
+    require(levels.is_object(), source, ": 'levels' must be an object from level name to result");
+    std::vector<level_result> out;
+    for (const auto& [name, value] : levels.items()) {
+        require(value.is_object(), source, ": level '", name, "' must be an object");
+        const std::string where = source + ": level '" + name + "'";
+        const auto mean = json_number(value, "mean", where);
+        if (!mean) continue;
+        out.push_back({name, json_string(value, "unit", where), json_number(value, "episodes", where).value_or(0), *mean,
+                       json_number(value, "stderr", where).value_or(0), json_number(value, "maximum", where),
+                       json_number(value, "random", where)});
+    }
+    return out;
+}
+
+inline run_record read_run(const std::string& folder) {
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    require(fs::exists(folder, ignored), "no run folder '", folder, "'");
+    require(fs::is_directory(folder, ignored), "'", folder, "' is not a folder");
+    const auto file = [&](const char* name) { return (fs::path(folder) / name).string(); };
+    const auto has = [&](const char* name) { return fs::exists(file(name), ignored); };
+    require(has("config.json") || has("summary.json"), "'", folder,
+            "' is not a run folder: it holds neither config.json nor summary.json");
+
+    run_record run;
+    run.folder = folder;
+    for (const char* name : {"config.json", "summary.json"}) {
+        if (!has(name)) continue;
+        const std::string source = file(name);
+        const json content = read_json(source);
+        require(content.is_object(), source, ": expected an object");
+        const auto text = [&](std::string& to, const char* key) {
+            if (auto value = json_string(content, key, source); !value.empty()) to = std::move(value);
+        };
+        const auto number = [&](std::optional<double>& to, const char* key) {
+            if (const auto value = json_number(content, key, source)) to = value;
+        };
+        text(run.ablation, "ablation"), text(run.task, "task"), text(run.preset, "preset");
+        text(run.device, "device"), text(run.mode, "mode");
+        number(run.seed, "seed"), number(run.steps, "steps"), number(run.parameters, "parameters");
+        number(run.threads, "threads"), number(run.steps_per_second, "steps_per_second");
+        number(run.wall_seconds, "wall_seconds");
+        if (content.contains("settings")) run.settings = content["settings"];
+        if (content.contains("settings_trainer")) run.settings_trainer = content["settings_trainer"];
+        if (content.contains("levels")) run.levels = parse_levels(content["levels"], source);
+    }
+    require(!run.ablation.empty(), folder, ": neither config.json nor summary.json names the ablation");
+    require(!run.task.empty(), folder, ": neither config.json nor summary.json names the task");
+    if (has("metrics.csv")) {
+        const bytes content = read_file(file("metrics.csv"));
+        run.metrics = parse_metrics({reinterpret_cast<const char*>(content.data()), content.size()}, file("metrics.csv"));
+    }
+    if (has("retrieval.json")) run.retrieval = parse_retrieval(read_json(file("retrieval.json")), file("retrieval.json"));
+    return run;
+}
+
+}  // namespace engram

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+
+// engram-report RUN... : one HTML page, one CSV file and one table of text from run folders.
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <engram/core/error.hpp>
+#include <engram/evaluate/comparison_table.hpp>
+#include <engram/evaluate/report_page.hpp>
+#include <engram/io/file.hpp>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* usage =
+    "usage: engram-report RUN... [--out FILE] [--csv FILE] [--title TEXT]\n\n"
+    "Compares runs (folders that train and evaluate wrote): prints a table, writes one HTML page and the table as CSV.\n\n"
+    "  --out FILE     the page; default: report.html in the folder that holds the runs\n"
+    "  --csv FILE     the table; default: beside the page, with the ending .csv\n"
+    "  --title TEXT   the page's headline in place of the one that the data give\n";
+
+struct options {
+    std::vector<std::string> runs;
+    std::string out, csv, title;
+    bool help = false;
+};
+
+options parse(int argc, char** argv) {
+    options o;
+    const std::vector<std::string> flags{"--out", "--csv", "--title", "--help"};
+    for (int i = 1; i < argc; ++i) {
+        const std::string word = argv[i];
+        if (!word.starts_with("-") || word == "-") {
+            o.runs.push_back(word);
+            continue;
+        }
+        const auto equals = word.find('=');
+        const std::string flag = word.substr(0, equals);
+        if (flag == "-h" || flag == "--help") {
+            o.help = true;
+            continue;
+        }
+        engram::require_known("flag", flag, flags);
+        std::string& value = flag == "--out" ? o.out : flag == "--csv" ? o.csv : o.title;
+        if (equals != std::string::npos) {
+            value = word.substr(equals + 1);
+        } else {
+            engram::require(i + 1 < argc, flag, " needs a value");
+            value = argv[++i];
+        }
+        engram::require(!value.empty(), flag, " needs a value that is not empty");
+    }
+    return o;
+}
+
+/// The folder in which all the runs lie.
+fs::path common_parent(const std::vector<std::string>& runs) {
+    fs::path common;
+    for (const auto& run : runs) {
+        fs::path parent = fs::canonical(run).parent_path();
+        if (common.empty()) common = parent;
+        const auto [end, ignored] = std::mismatch(common.begin(), common.end(), parent.begin(), parent.end());
+        fs::path shared;
+        for (auto part = common.begin(); part != end; ++part) shared /= *part;
+        common = shared;
+    }
+    return common;
+}
+
+int report(const options& o) {
+    engram::require(!o.runs.empty(), "no runs: name at least one run folder (engram-report --help)");
+    std::vector<engram::run_record> runs;
+    std::vector<fs::path> seen;
+    for (const auto& folder : o.runs) {
+        engram::run_record run = engram::read_run(folder);
+        const fs::path real = fs::canonical(folder);
+        if (std::find(seen.begin(), seen.end(), real) != seen.end()) continue;
+        seen.push_back(real);
+        runs.push_back(std::move(run));
+    }
+    const engram::report_page page(runs, o.title);
+    const std::string out = !o.out.empty() ? o.out : (common_parent(o.runs) / "report.html").string();
+    const std::string csv = !o.csv.empty() ? o.csv : fs::path(out).replace_extension(".csv").string();
+    engram::require(fs::path(out).lexically_normal() != fs::path(csv).lexically_normal(), "--out and --csv name the same file ", out);
+    engram::write_file(out, page.html());
+    engram::write_file(csv, engram::comparison_csv(page.tasks()));
+    for (const auto& task : page.tasks()) std::printf("%s\n", engram::comparison_text(task).c_str());
+    std::printf("%s\n%s\n", out.c_str(), csv.c_str());
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const options o = parse(argc, argv);
+        if (o.help) {
+            std::fputs(usage, stdout);
+            return 0;
+        }
+        return report(o);
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "engram-report: %s\n", e.what());
+        return 2;
+    }
+}
