@@ -31,7 +31,7 @@ TEST_CASE("built-in images are the same for everyone, whatever their number, and
         CHECK(std::ranges::equal(few.image(10 + i), many.image(40 + i)));
         CHECK_FALSE(std::ranges::equal(few.image(i), other.image(i)));
     }
-    CHECK(builtin_stimuli(2, 24).image_size() == 24 * 24 * 3);
+    CHECK(builtin_stimuli(2, 24).image_shape() == 24 * 24 * 3);
 }
 
 // Two images of uniform noise differ by a root mean square of 0.41 a number, one image and a version of it with noise

@@ -62,6 +62,8 @@ class binder {
     int steps() const { return program_->options_.steps; }
     int batch() const { return program_->options_.batch; }
     int total_batch() const { return program_->options_.whole_batch(); }
+    int first_row() const { return program_->options_.first_row; }
+    bool side_effects() const { return program_->options_.side_effects; }
 
     /// Called one step at a time (in a time loop, or because some inputs have no time).
     bool stepwise() const { return program_->is_stepwise(op_); }

@@ -8,7 +8,7 @@
 //   key = seed xor (hash of the full name), counter = {t * blocks + block of 4 columns, row, replay count (2 words)}
 //
 // so a second sweep over the same replay, a resumed run (program::replay_count) and another order of evaluation draw
-// the same numbers. The row is binder::first_row() + the row in the plan where the binder has it, the row in the plan
+// the same numbers. The row is plan_options::first_row + the row in the plan, so that splitting a batch changes nothing
 // otherwise; then shards of one batch must be given different seeds or replay counts. Noise is a constant: it has no
 // gradient.
 
@@ -33,7 +33,7 @@ struct noise_kernel final : kernel<Backend> {
         const std::uint64_t key = s.seed ^ stream_id(b.op().name, 0) ^ (stream_id(b.op().name, 0) >> 32);
         key0 = static_cast<std::uint32_t>(key);
         key1 = static_cast<std::uint32_t>(key >> 32);
-        if constexpr (requires { b.first_row(); }) first_row = static_cast<int>(b.first_row());
+        first_row = b.first_row();
     }
 
     void forward(int t, int steps) override {
