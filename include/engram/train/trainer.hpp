@@ -14,9 +14,9 @@
 #include <vector>
 
 #include <engram/core/thread_pool.hpp>
-#include <engram/io/safetensors.hpp>
-#include <engram/train/actor.hpp>
 #include <engram/train/optimiser.hpp>
+#include <engram/train/saved_state.hpp>
+#include <engram/train/unroll.hpp>
 
 namespace engram {
 
@@ -29,74 +29,73 @@ struct rollout_settings {
     }
 };
 
+/// Used by asynchronous training only.
+struct asynchronous_settings {
+    int groups = 0;   // of environments, each learnt from on its own; 0: at least two a thread that acts
+    int queue = 2;    // unrolls under way a thread that acts: being filled, or waiting for the learner
+    void check() const {
+        require(groups >= 0, "asynchronous.groups: expected zero (automatic) or more, got ", groups);
+        require(queue > 0, "asynchronous.queue: expected at least one, got ", queue);
+    }
+};
+
 struct trainer_settings {
     rollout_settings rollout;
     optimiser_settings optimiser;
+    asynchronous_settings asynchronous{};
 };
 
 /// Numbers of the updates since they were last taken.
 struct training_window {
     std::vector<double> episodes;                          // rewards of finished episodes
     std::vector<std::pair<std::string, double>> losses;    // last update, by name
-    double loss = 0, gradient_norm = 0, learning_rate = 0, lag = 0;
+    double loss = 0, gradient_norm = 0, learning_rate = 0;
+    double lag = 0, largest_lag = 0;                       // updates between acting and learning, mean and largest
 };
 
 /// Makes `count` environments whose first row has the global number `first_row`.
 using environment_maker = std::function<std::unique_ptr<batch_environment>(int count, int first_row)>;
 
+/// The learner's plan of one shard of the rows.
+template <class Backend>
+struct learner_part {
+    learner_part(const traced_agent<Backend>& agent, int steps, int rows, int total_rows)
+        : learner(*agent.g, agent.store, {.steps = steps, .batch = rows, .gradients = true, .replay = true, .total_batch = total_rows}),
+          inputs(unroll_inputs(agent, learner)) {}
+
+    program<Backend> learner;
+    unroll_blocks<typename Backend::real> inputs;
+};
+
 /// One thread's environments and plans.
 template <class Backend>
-struct training_shard {
-    using real = typename Backend::real;
-
+struct training_shard : learner_part<Backend> {
     training_shard(const traced_agent<Backend>& agent, const environment_maker& make, const rollout_settings& s, std::uint64_t seed,
                    int count, int first_row)
-        : behaviour(agent, agent.store, make(count, first_row), seed, first_row),
-          learner(*agent.g, agent.store,
-                  {.steps = s.unroll, .batch = count, .gradients = true, .replay = true, .total_batch = s.environments}) {}
+        : learner_part<Backend>(agent, s.unroll, count, s.environments),
+          recorder(agent, agent.store, make(count, first_row), seed, first_row, this->inputs), behaviour(recorder.acting()) {}
 
     /// Acts for T steps, filling the learner's inputs.
-    void act(const traced_agent<Backend>& agent) {
-        for (const auto& name : learner.state_names()) copy(behaviour.program().state(name), learner.state(name), 0);
-        const int T = learner.options().steps;
-        for (int t = 0; t < T; ++t) {
-            behaviour.step();
-            for (const char* name : {"observation", "last_action", "last_reward", "reset"})
-                if (behaviour.program().has_input(name) && learner.has_input(name))
-                    copy(behaviour.program().input(name), learner.input(name), t);
-            copy(behaviour.action(), learner.input("action"), t);
-            copy(behaviour.reward(), learner.input("reward"), t);
-            copy(behaviour.log_probability(), learner.input("behaviour_log_probability"), t);
-            const auto continues = learner.input("continues");
-            for (int b = 0; b < behaviour.batch(); ++b)
-                continues[static_cast<std::size_t>(t * behaviour.batch() + b)] = behaviour.done()[static_cast<std::size_t>(b)] ? 0 : 1;
-            for (const auto& r : agent.records) {
-                const auto o = behaviour.program().output(r);
-                copy(std::span<const real>(o.data, static_cast<std::size_t>(behaviour.batch() * o.width)), learner.input(agent.g->info(r).name), t);
-            }
-        }
-        const real* value = behaviour.peek();
-        std::copy_n(value, behaviour.batch(), learner.input("bootstrap").begin());
-    }
+    void act() { recorder.record(this->inputs); }
 
     /// The learner's memories begin where the behaviour's stand now.
     void align_resources() {
-        for (std::size_t r = 0; r < learner.resource_count(); ++r) {
+        for (std::size_t r = 0; r < this->learner.resource_count(); ++r) {
             const auto from = behaviour.program().bound_resource(r)->bytes();
-            const auto to = learner.bound_resource(r)->bytes();
+            const auto to = this->learner.bound_resource(r)->bytes();
             for (std::size_t i = 0; i < from.size(); ++i) std::copy(from[i].begin(), from[i].end(), to[i].begin());
         }
     }
 
-    actor<Backend> behaviour;
-    program<Backend> learner;
-
-private:
-    template <class From>
-    static void copy(From from, std::span<real> to, int t) {
-        std::copy(from.begin(), from.end(), to.begin() + static_cast<std::ptrdiff_t>(from.size()) * t);
-    }
+    recording_actor<Backend> recorder;
+    actor<Backend>& behaviour;
 };
+
+/// Throws the sentence with which training ends at a number that is not finite; `where` is the value it came from.
+[[noreturn]] inline void stop_training(std::int64_t step, const char* what, double number, const std::string& where) {
+    fail("training stopped at step ", step, ": the ", what, " is ", number, "; first non-finite value: ",
+         where.empty() ? std::string("a gradient") : where);
+}
 
 template <class Backend>
 class trainer {
@@ -121,7 +120,7 @@ public:
     void iterate() {
         pool_.run([this](int i) {
             auto& s = *shards_[static_cast<std::size_t>(i)];
-            s.act(*agent_);
+            s.act();
             s.learner.forward();
             s.learner.backward();
         });
@@ -158,104 +157,51 @@ public:
 
     /// Adds everything that the next iteration depends on.
     void save(safetensors& file) {
-        const auto& store = *agent_->store;
-        each_parameter([&](const std::string& name, std::vector<std::int64_t> shape, std::ptrdiff_t at, std::size_t n) {
-            file.add<real>(name, shape, std::span<const real>(store.flat().data() + at, n));
-            file.add<real>("optimiser.first." + name, shape, std::span<const real>(optimiser_.first_moment().data() + at, n));
-            file.add<real>("optimiser.second." + name, shape, std::span<const real>(optimiser_.second_moment().data() + at, n));
-        });
-        add_numbers(file, "trainer.counters", std::vector<std::int64_t>{steps_, optimiser_.updates(), static_cast<std::int64_t>(shards_.size())});
-        for (std::size_t i = 0; i < shards_.size(); ++i)
-            each_part(i, [&](const std::string& name, std::span<std::byte> part) {
-                const std::span<const std::uint8_t> raw(reinterpret_cast<const std::uint8_t*>(part.data()), part.size());
-                file.add<std::uint8_t>(name, {static_cast<std::int64_t>(raw.size())}, raw);
-            });
+        save_weights(file, *agent_->store, optimiser_);
+        save_counters(file, mode, {steps_, optimiser_.updates(), static_cast<std::int64_t>(shards_.size())});
         for (std::size_t i = 0; i < shards_.size(); ++i) {
-            auto& env = shards_[i]->behaviour.environment();
-            for (int b = 0; b < env.size(); ++b) {
-                const auto state = env.state(b);
-                const std::span<const std::uint8_t> raw(reinterpret_cast<const std::uint8_t*>(state.data()), state.size());
-                file.add<std::uint8_t>(message("shard.", i, ".environment.", b), {static_cast<std::int64_t>(raw.size())}, raw);
-            }
+            each_shard_part(i, [&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
+            save_environments(file, shards_[i]->behaviour, message("shard.", i));
         }
     }
 
     /// Restores what save() wrote; throws with both sizes when the file belongs to another model, before anything changes.
     void load(const safetensors& file) {
-        const auto counters = file.values<std::int64_t>("trainer.counters", {3});
+        const auto counters = load_counters(file, mode, 3);
         require(counters[2] == static_cast<std::int64_t>(shards_.size()), file.source(), ": was written with ", counters[2],
                 " threads, this run has ", shards_.size(), "; a synchronous run resumes with the same number");
-        each_parameter([&](const std::string& name, std::vector<std::int64_t> shape, std::ptrdiff_t, std::size_t) {
-            for (const char* kind : {"", "optimiser.first.", "optimiser.second."}) (void)file.values<real>(kind + name, shape);
-        });
-        for (std::size_t i = 0; i < shards_.size(); ++i)
-            each_part(i, [&](const std::string& name, std::span<std::byte> part) {
-                (void)file.values<std::uint8_t>(name, {static_cast<std::int64_t>(part.size())});
-            });
+        check_weights(file, *agent_->store);
+        std::vector<std::pair<actor<Backend>*, std::string>> actors;
+        for (std::size_t i = 0; i < shards_.size(); ++i) {
+            each_shard_part(i, [&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
+            actors.emplace_back(&shards_[i]->behaviour, message("shard.", i));
+        }
+        load_environments(file, actors);
         steps_ = counters[0];
         optimiser_.updates() = counters[1];
-        {
-            auto edit = agent_->store->edit();
-            each_parameter([&](const std::string& name, std::vector<std::int64_t>, std::ptrdiff_t at, std::size_t) {
-                const auto put = [&](const std::string& from, real* to) {
-                    const auto values = file.values<real>(from);
-                    std::copy(values.begin(), values.end(), to);
-                };
-                put(name, edit.flat().data() + at);
-                put("optimiser.first." + name, optimiser_.first_moment().data() + at);
-                put("optimiser.second." + name, optimiser_.second_moment().data() + at);
-            });
-        }
+        load_weights(file, *agent_->store, optimiser_);
         for (std::size_t i = 0; i < shards_.size(); ++i) {
-            each_part(i, [&](const std::string& name, std::span<std::byte> part) {
-                const auto values = file.values<std::uint8_t>(name);
-                std::memcpy(part.data(), values.data(), part.size());
-            });
-            auto& env = shards_[i]->behaviour.environment();
-            for (int b = 0; b < env.size(); ++b) {
-                const auto values = file.values<std::uint8_t>(message("shard.", i, ".environment.", b));
-                env.restore(b, std::as_bytes(std::span(values.data(), values.size())));
-            }
+            each_shard_part(i, [&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
+            shards_[i]->behaviour.finished().clear();
             shards_[i]->align_resources();
         }
+        window_ = {};
     }
 
 private:
-    template <class Body>
-    void each_parameter(Body body) const {
-        for (const auto& e : agent_->store->entries())
-            body(e.name, std::vector<std::int64_t>{e.rows, e.columns}, e.offset, static_cast<std::size_t>(e.size()));
-    }
-    static void add_numbers(safetensors& file, const std::string& name, const std::vector<std::int64_t>& values) {
-        file.add<std::int64_t>(name, {static_cast<std::int64_t>(values.size())}, std::span<const std::int64_t>(values));
-    }
+    static constexpr const char* mode = "synchronous";
 
-    // Every block of plain bytes of a shard, under its name in a checkpoint.
     template <class Body>
-    void each_part(std::size_t i, Body body) {
-        auto& a = shards_[i]->behaviour;
-        const std::string prefix = message("shard.", i, ".");
-        const auto raw = [](auto span) { return std::as_writable_bytes(span); };
-        for (const auto& name : a.program().state_names()) body(prefix + "state." + name, raw(a.program().state(name)));
-        for (std::size_t r = 0; r < a.program().resource_count(); ++r) {
-            std::size_t k = 0;
-            for (auto part : a.program().bound_resource(r)->bytes()) body(message(prefix, "resource.", r, ".", k++), part);
-        }
-        body(prefix + "last_action", raw(a.last_action()));
-        body(prefix + "last_reward", raw(a.last_reward()));
-        body(prefix + "reset", raw(a.reset()));
-        body(prefix + "episode_reward", raw(a.episode_reward()));
-        body(prefix + "random", raw(std::span(a.random())));
-        body(prefix + "replays", raw(std::span(&a.program().replay_count(), 1)));
-        body(prefix + "learner_replays", raw(std::span(&shards_[i]->learner.replay_count(), 1)));
+    void each_shard_part(std::size_t i, Body body) {
+        each_part(shards_[i]->behaviour, message("shard.", i), body);
+        body(message("shard.", i, ".learner_replays"), std::as_writable_bytes(std::span(&shards_[i]->learner.replay_count(), 1)));
     }
 
     [[noreturn]] void stop(const char* what, double number) {
         std::string where;
         for (auto& s : shards_)
             if (where.empty()) where = s->learner.first_non_finite();
-        fail("training stopped at step ", steps_, ": the ", what, " is ", number, "; first non-finite value: ",
-             where.empty() ? std::string("a gradient") : where);
+        stop_training(steps_, what, number, where);
     }
 
     const traced_agent<Backend>* agent_;
@@ -270,4 +216,5 @@ private:
 }  // namespace engram
 
 BOOST_HANA_ADAPT_STRUCT(engram::rollout_settings, environments, unroll);
-BOOST_HANA_ADAPT_STRUCT(engram::trainer_settings, rollout, optimiser);
+BOOST_HANA_ADAPT_STRUCT(engram::asynchronous_settings, groups, queue);
+BOOST_HANA_ADAPT_STRUCT(engram::trainer_settings, rollout, optimiser, asynchronous);

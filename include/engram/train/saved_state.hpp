@@ -1,0 +1,140 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// What trainers keep in a checkpoint, by name:
+//
+//   <parameter>, optimiser.first.<parameter>, optimiser.second.<parameter>     [rows, columns]
+//   <actor>.state.<name>, <actor>.resource.<r>.<part>, <actor>.environment.<b>, ...   bytes
+//
+// Loading checks everything before anything changes.
+
+#include <cstring>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <engram/io/safetensors.hpp>
+#include <engram/train/actor.hpp>
+#include <engram/train/optimiser.hpp>
+
+namespace engram {
+
+inline void save_bytes(safetensors& file, const std::string& name, std::span<const std::byte> part) {
+    file.add<std::uint8_t>(name, {static_cast<std::int64_t>(part.size())}, {reinterpret_cast<const std::uint8_t*>(part.data()), part.size()});
+}
+inline void check_bytes(const safetensors& file, const std::string& name, std::span<const std::byte> part) {
+    (void)file.values<std::uint8_t>(name, {static_cast<std::int64_t>(part.size())});
+}
+inline void load_bytes(const safetensors& file, const std::string& name, std::span<std::byte> part) {
+    const auto values = file.values<std::uint8_t>(name, {static_cast<std::int64_t>(part.size())});
+    if (!part.empty()) std::memcpy(part.data(), values.data(), part.size());
+}
+
+// --- weights and moments ---
+
+template <class Real, class Body>
+void each_parameter(const parameters<Real>& store, Body body) {
+    for (const auto& e : store.entries())
+        body(e.name, std::vector<std::int64_t>{e.rows, e.columns}, e.offset, static_cast<std::size_t>(e.size()));
+}
+
+template <class Real>
+void save_weights(safetensors& file, const parameters<Real>& store, optimiser<Real>& moments) {
+    each_parameter(store, [&](const std::string& name, const auto& shape, std::ptrdiff_t at, std::size_t n) {
+        file.add<Real>(name, shape, std::span<const Real>(store.flat().data() + at, n));
+        file.add<Real>("optimiser.first." + name, shape, std::span<const Real>(moments.first_moment().data() + at, n));
+        file.add<Real>("optimiser.second." + name, shape, std::span<const Real>(moments.second_moment().data() + at, n));
+    });
+}
+
+/// Throws unless the file has these parameters, in these shapes, and no other.
+template <class Real>
+void check_weights(const safetensors& file, const parameters<Real>& store) {
+    std::size_t known = 0, found = 0;
+    each_parameter(store, [&](const std::string& name, const auto& shape, std::ptrdiff_t, std::size_t) {
+        for (const char* kind : {"", "optimiser.first.", "optimiser.second."}) (void)file.values<Real>(kind + name, shape);
+        ++known;
+    });
+    const std::string kind = "optimiser.first.";
+    for (const auto& [name, _] : file.tensors) {
+        if (!name.starts_with(kind)) continue;
+        ++found;
+        bool expected = false;
+        for (const auto& e : store.entries()) expected |= name.compare(kind.size(), std::string::npos, e.name) == 0;
+        require(expected, file.source(), ": has a parameter '", name.substr(kind.size()), "' that this model does not have; expected ", known,
+                " parameters");
+    }
+}
+
+template <class Real>
+void load_weights(const safetensors& file, parameters<Real>& store, optimiser<Real>& moments) {
+    auto edit = store.edit();
+    each_parameter(store, [&](const std::string& name, const auto&, std::ptrdiff_t at, std::size_t) {
+        const auto put = [&](const std::string& from, Real* to) {
+            const auto values = file.values<Real>(from);
+            std::copy(values.begin(), values.end(), to);
+        };
+        put(name, edit.flat().data() + at);
+        put("optimiser.first." + name, moments.first_moment().data() + at);
+        put("optimiser.second." + name, moments.second_moment().data() + at);
+    });
+}
+
+// --- actors ---
+
+/// Every block of plain bytes of an actor but its environments.
+template <class Backend, class Body>
+void each_part(actor<Backend>& a, const std::string& prefix, Body body) {
+    const auto raw = [](auto span) { return std::as_writable_bytes(span); };
+    for (const auto& name : a.program().state_names()) body(prefix + ".state." + name, raw(a.program().state(name)));
+    for (std::size_t r = 0; r < a.program().resource_count(); ++r) {
+        std::size_t k = 0;
+        for (auto part : a.program().bound_resource(r)->bytes()) body(message(prefix, ".resource.", r, ".", k++), part);
+    }
+    body(prefix + ".last_action", raw(a.last_action()));
+    body(prefix + ".last_reward", raw(a.last_reward()));
+    body(prefix + ".reset", raw(a.reset()));
+    body(prefix + ".episode_reward", raw(a.episode_reward()));
+    body(prefix + ".random", raw(std::span(a.random())));
+    body(prefix + ".replays", raw(std::span(&a.program().replay_count(), 1)));
+}
+
+template <class Backend>
+void save_environments(safetensors& file, actor<Backend>& a, const std::string& prefix) {
+    for (int b = 0; b < a.batch(); ++b) save_bytes(file, message(prefix, ".environment.", b), a.environment().state(b));
+}
+
+/// Environments refuse states of another task or level, so they are restored first, and put back if one refuses.
+template <class Backend>
+void load_environments(const safetensors& file, const std::vector<std::pair<actor<Backend>*, std::string>>& actors) {
+    std::vector<std::vector<std::byte>> before;
+    for (const auto& [a, prefix] : actors)
+        for (int b = 0; b < a->batch(); ++b) {
+            const auto state = a->environment().state(b);
+            before.emplace_back(state.begin(), state.end());
+        }
+    try {
+        for (const auto& [a, prefix] : actors)
+            for (int b = 0; b < a->batch(); ++b)
+                a->environment().restore(b, std::as_bytes(file.values<std::uint8_t>(message(prefix, ".environment.", b))));
+    } catch (...) {
+        std::size_t i = 0;
+        for (const auto& [a, prefix] : actors)
+            for (int b = 0; b < a->batch(); ++b) a->environment().restore(b, before[i++]);
+        throw;
+    }
+}
+
+/// Counters of a trainer, and the mode that wrote them.
+inline void save_counters(safetensors& file, const std::string& mode, const std::vector<std::int64_t>& counters) {
+    file.metadata["training_mode"] = mode;
+    file.add("trainer.counters", {static_cast<std::int64_t>(counters.size())}, counters);
+}
+inline std::span<const std::int64_t> load_counters(const safetensors& file, const std::string& mode, std::int64_t count) {
+    const auto& found = file.text_at("training_mode");
+    require(found == mode, file.source(), ": is a checkpoint of ", found, " training; this run is ", mode);
+    return file.values<std::int64_t>("trainer.counters", {count});
+}
+
+}  // namespace engram
