@@ -8,6 +8,8 @@
 // One JSON line, as benchmarks/peers/run.sh reads it. Putting the memory back between repeats is not timed.
 
 #include <cstdio>
+#include <numeric>
+#include <set>
 
 #include "mra_core.hpp"
 
@@ -20,10 +22,27 @@ struct weighted_sum {
     auto operator()(auto h, auto coefficient) const { return h * coefficient; }
 };
 
+/// Entries of the memory that step t reads and no earlier step did: those whose keys are recomputed then.
+std::vector<int> first_reads(mra::program& p, const mra::var<mra::backend>& when, const sizes& z, int batch) {
+    std::vector<int> counts;
+    std::set<std::pair<int, int>> seen;
+    const auto w = p.output(when);
+    for (int t = 0; t < z.steps; ++t) {
+        counts.push_back(0);
+        for (int b = 0; b < batch; ++b)
+            for (int k = 0; k < z.neighbours; ++k) {
+                const int write = int(w.at(t)[b * w.stride + k]);
+                counts.back() += write >= 0 && seen.insert({b, write}).second;
+            }
+    }
+    return counts;
+}
+
 /// The products of one shard of the model and nothing else; buffers as large as the model's.
 class products_alone {
   public:
-    products_alone(const sizes& z, int batch, engram::parameters<real>& store) : z_(z), batch_(batch) {
+    products_alone(const sizes& z, int batch, engram::parameters<real>& store, std::vector<int> fresh)
+        : z_(z), batch_(batch), fresh_(std::move(fresh)) {
         const auto query = store.find("query.weight"), key = store.find("key.weight"), gates = store.find("lstm.weight");
         query_ = store.packed_forward(query);
         key_ = store.packed_forward(key);
@@ -58,6 +77,7 @@ class products_alone {
         times(x.data(), X, query_, 0, X, q.data(), false, T * B);
         times(x.data(), X, gates_, 0, X, z4.data(), false, T * B);
         times(x.data(), X, key_, 0, X, written.data(), false, T * B);
+        int rekeyed = 0;
         for (int t = 0; t < T; ++t) {
             const std::ptrdiff_t row = std::ptrdiff_t(t) * B;
             times(h.data() + row * H, H, query_, X, H, q.data() + row * D, true, B);
@@ -67,8 +87,10 @@ class products_alone {
                                                  z_.slots, z_.content(), D};
                 engram::knn_distances(one, q.data() + (row + b) * D, z_.slots, distance.data());
             }
-            times(near.data() + row * z_.neighbours * z_.content(), z_.content(), key_, 0, z_.content(),
-                  near_key.data() + row * z_.neighbours * D, false, B * z_.neighbours);
+            const int count = fresh_[std::size_t(t)];
+            times(near.data() + std::ptrdiff_t(rekeyed) * z_.content(), z_.content(), key_, 0, z_.content(),
+                  near_key.data() + std::ptrdiff_t(rekeyed) * D, false, count);
+            rekeyed += count;
             const engram::product_part<real> parts[] = {{m.data() + row * H, H, gates_, X, H}, {h.data() + row * H, H, gates_, X + H, H}};
             engram::multiply(parts, 2, static_cast<const real*>(nullptr), true, z4.data() + row * 4 * H, 4 * H, B);
             times(h.data() + (row + B) * H, H, key_, X, H, written.data() + row * D, true, B);
@@ -89,7 +111,7 @@ class products_alone {
         transposed(h.data(), H, d_z4.data(), 4 * H, T * B, 2, X + H);
         transposed(x.data(), X, d_q.data(), D, T * B, 0, 0);
         transposed(h.data(), H, d_q.data(), D, T * B, 0, X);
-        transposed(near.data(), z_.content(), d_near_key.data(), D, T * B * z_.neighbours, 1, 0);
+        transposed(near.data(), z_.content(), d_near_key.data(), D, std::accumulate(fresh_.begin(), fresh_.end(), 0), 1, 0);
     }
 
   private:
@@ -104,6 +126,7 @@ class products_alone {
 
     sizes z_;
     int batch_;
+    std::vector<int> fresh_;
     const engram::packed_weights<real>*query_, *key_, *gates_, *dx_, *dm_, *dh_, *query_dx_, *query_dh_;
     engram::aligned_vector<real> x, d_x, h, d_h, m, d_m, z4, d_z4, q, d_q, written, near, near_key, d_near_key, ring, norm, distance, work;
     std::map<std::size_t, engram::aligned_vector<real>> d_weight;
@@ -135,10 +158,10 @@ int main(int argc, char** argv) try {
     mra::graph<mra::backend> g(store);
     const auto x = g.input("x", z.observed, engram::extent::sequence, true);
     const auto coefficients = g.input("coefficients", z.hidden);
-    const auto h = unroll(g, x, z);
+    const auto [h, when] = unroll(g, x, z);
     add_loss("loss", sum_columns("sum", map("product", weighted_sum{}, h, coefficients)));
 
-    mra::shards model(g, store, z.steps, z.batch, options.number("--threads"), {h});
+    mra::shards model(g, store, z.steps, z.batch, options.number("--threads"), {h, when});
     mra::load(*store, file);
     mra::first_content content(model, *store, z, file.values<float>("ring.content"), count);
     model.set_input("x", file.values<float>("x"), z.observed);
@@ -146,11 +169,11 @@ int main(int argc, char** argv) try {
     model.set_state("initial.h", file.values<float>("initial.h"), z.hidden);
     model.set_state("initial.c", file.values<float>("initial.c"), z.hidden);
 
+    model.forward();
     if (const std::string& path = options.text("--outputs"); !path.empty()) {
-        model.forward();
         model.backward();
         engram::safetensors out;
-        out.add("h", {z.steps, z.batch, z.hidden}, model.gather(z.hidden, [&](mra::program& p) { return p.output(h); }));
+        out.add("h", {z.steps, z.batch, z.hidden}, model.gather(z.hidden, [&, h = h](mra::program& p) { return p.output(h); }));
         out.add("grad.x", {z.steps, z.batch, z.observed}, model.gather(z.observed, [&](mra::program& p) { return p.gradient_of(x); }));
         for (const auto& e : store->entries())
             out.add<float>("grad." + e.name, e.rows == 1 ? std::vector<std::int64_t>{e.columns} : std::vector<std::int64_t>{e.rows, e.columns},
@@ -159,7 +182,7 @@ int main(int argc, char** argv) try {
     }
 
     std::vector<std::unique_ptr<products_alone>> products;
-    for (int i = 0; i < model.threads(); ++i) products.push_back(std::make_unique<products_alone>(z, model.rows(), *store));
+    for (int i = 0; i < model.threads(); ++i) products.push_back(std::make_unique<products_alone>(z, model.rows(), *store, first_reads(model[i], when, z, model.rows())));
     std::vector<double> forward, total, alone, ratio;
     const int warmup = options.number("--warmup");
     for (int turn = 0; turn < warmup + options.number("--repeats"); ++turn) {

@@ -36,25 +36,33 @@ struct sizes {
     int content() const { return observed + hidden; }
 };
 
-/// The unroll over x [T, B, X]; h [T, B, H] comes back. Parameters query, key, lstm; states initial.c and initial.h.
-inline var<backend> unroll(graph<backend>& g, const var<backend>& x, const sizes& z) {
+/// What an unroll gives: h [T, B, H], and the number of the write that each neighbour comes from [T, B, K].
+struct core {
+    var<backend> h, when;
+};
+
+/// The unroll over x [T, B, X]. Parameters query, key, lstm; states initial.c and initial.h.
+inline core unroll(graph<backend>& g, const var<backend>& x, const sizes& z) {
     const auto query = g.declare_linear("query", z.content(), z.key);
     const auto key = g.declare_linear("key", z.content(), z.key);
     const auto gates = g.declare_linear("lstm", z.content() + z.hidden, 4 * z.hidden);
     const auto ring = add_knn_memory(g, "ring", z.slots, z.content(), z.key);
     const engram::lstm::state<var<backend>> start{g.state("initial.c", z.hidden), g.state("initial.h", z.hidden)};
-    return scan(g, start, [&](auto& s) {
+    core out;
+    out.h = scan(g, start, [&](auto& s) {
         engram::knn_read_settings how;
         how.memory = ring;
         how.neighbours = z.neighbours;
         how.value_offset = z.observed;
         how.value_width = z.hidden;
-        const auto m = knn_read(engram::affine<backend>("query", {x, s.hidden}, query), key, how).value;
-        const auto h = engram::lstm::step({}, {gates}, {x, m}, s);
+        const auto read = knn_read(engram::affine<backend>("query", {x, s.hidden}, query), key, how);
+        const auto h = engram::lstm::step({}, {gates}, {x, read.value}, s);
+        out.when = read.when;
         knn_write(ring, engram::concatenate<backend>("content", {stop_gradient(x), stop_gradient(h)}),
                   engram::affine<backend>("key", {stop_gradient(x), stop_gradient(h)}, key));
         return h;
     });
+    return out;
 }
 
 inline double milliseconds_since(std::chrono::steady_clock::time_point start) {

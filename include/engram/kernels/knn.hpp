@@ -116,43 +116,51 @@ int knn_select(const knn_ring<Real>& ring, const Real* query, int k, int* slot, 
 }
 
 /// m [V] = sum_j w_j v_j over `found` neighbours with keys [found, D] and contents [found, C], v_j = content_j +
-/// value_offset. Keeps distance [found] and weight [found] for the gradient. No neighbour: m = 0.
+/// value_offset. Keeps distance [found] and weight [found] for the gradient. No neighbour: m = 0. With `rows`, neighbour
+/// j is row rows[j] of keys and contents.
 template <class Real>
 void knn_read(const Real* query, const Real* keys, int key_width, const Real* content, int content_width,
-              int value_offset, int value_width, int found, Real epsilon, Real* distance, Real* weight, Real* read) {
+              int value_offset, int value_width, int found, Real epsilon, Real* distance, Real* weight, Real* read,
+              const int* rows = nullptr) {
+    const auto row = [rows](int j) { return std::ptrdiff_t(rows ? rows[j] : j); };
     std::fill_n(read, value_width, Real(0));
     if (found <= 0) return;
     for (int j = 0; j < found; ++j)
-        distance[j] = squared_distance(query, keys + std::ptrdiff_t(j) * key_width, key_width);
+        distance[j] = squared_distance(query, keys + row(j) * key_width, key_width);
     // Scaled by the nearest: u lies in (0, 1], so that neither tiny nor huge distances overflow or vanish.
     const Real nearest = epsilon + *std::min_element(distance, distance + found);
     Real total = 0;
     for (int j = 0; j < found; ++j) total += weight[j] = nearest / (epsilon + distance[j]);
     for (int j = 0; j < found; ++j) {
         weight[j] /= total;
-        add_scaled(read, weight[j], content + std::ptrdiff_t(j) * content_width + value_offset, value_width);
+        add_scaled(read, weight[j], content + row(j) * content_width + value_offset, value_width);
     }
 }
 
-/// From d_read [V]: adds to d_query [D], stores d_keys [found, D] (null: keys are constants). The rest is as `knn_read`
-/// took and left it.
+/// From d_read [V]: adds to d_query [D], stores d_keys [found, D] (null: keys are constants), or with `rows` adds to
+/// d_keys there, since several reads may share a row. The rest is as `knn_read` took and left it.
 template <class Real>
 void knn_read_gradient(const Real* query, const Real* keys, int key_width, const Real* content, int content_width,
                        int value_offset, int value_width, int found, Real epsilon, const Real* distance,
-                       const Real* weight, const Real* d_read, Real* d_query, Real* d_keys) {
+                       const Real* weight, const Real* d_read, Real* d_query, Real* d_keys,
+                       const int* rows = nullptr) {
+    const auto row = [rows](int j) { return std::ptrdiff_t(rows ? rows[j] : j); };
     const auto d_weight = [&](int j) {
-        return dot(d_read, content + std::ptrdiff_t(j) * content_width + value_offset, value_width);
+        return dot(d_read, content + row(j) * content_width + value_offset, value_width);
     };
     Real mean = 0;
     for (int j = 0; j < found; ++j) mean += weight[j] * d_weight(j);
     for (int j = 0; j < found; ++j) {
         const Real d_distance = weight[j] * (mean - d_weight(j)) / (epsilon + distance[j]);
-        const Real* __restrict key = keys + std::ptrdiff_t(j) * key_width;
+        const Real* __restrict key = keys + row(j) * key_width;
         const Real twice = 2 * d_distance;
         for (int i = 0; i < key_width; ++i) d_query[i] += twice * (query[i] - key[i]);
         if (!d_keys) continue;
-        Real* __restrict d_key = d_keys + std::ptrdiff_t(j) * key_width;
-        for (int i = 0; i < key_width; ++i) d_key[i] = twice * (key[i] - query[i]);
+        Real* __restrict d_key = d_keys + row(j) * key_width;
+        if (rows)
+            for (int i = 0; i < key_width; ++i) d_key[i] += twice * (key[i] - query[i]);
+        else
+            for (int i = 0; i < key_width; ++i) d_key[i] = twice * (key[i] - query[i]);
     }
 }
 

@@ -6,10 +6,12 @@
 // One ring a batch row, kept once for all T steps: contents are constants for the gradient, so an unroll costs no copies
 // of it. A read finds the K slots nearest to the query by cached keys, recomputes their keys under the current
 // weights ("jumpy backpropagation": the loss reaches W_k through them) and mixes their values by inverse squared
-// distance. Gathered neighbours are kept for the deferred gradient of W_k, since a slot may be overwritten later in the
-// unroll. Without jumpy backpropagation the cached keys serve as they are and W_k gets no gradient at all.
+// distance. Neighbours are copied for the deferred gradient of W_k, since a slot may be overwritten later in the unroll;
+// W_k does not change within an unroll, so an entry that is read at many steps is copied and given its key once, and its
+// gradients meet in one row. Without jumpy backpropagation the cached keys serve as they are and W_k gets no gradient at all.
 
-#include <cstring>
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <engram/graph/ops/rows.hpp>
@@ -24,7 +26,8 @@ class knn_rings final : public resource {
   public:
     knn_rings(int batch, int slots, int content, int key)
         : slots_(slots), content_width_(content), key_width_(key), content_(size(batch, slots, content)),
-          key_(size(batch, slots, key)), norm_(size(batch, slots, 1)), written_(static_cast<std::size_t>(batch)) {}
+          key_(size(batch, slots, key)), norm_(size(batch, slots, 1)), written_(static_cast<std::size_t>(batch)),
+          episode_(static_cast<std::size_t>(batch)) {}
 
     knn_ring<Real> ring(int b) {
         const std::ptrdiff_t first = std::ptrdiff_t{b} * slots_;
@@ -32,11 +35,15 @@ class knn_rings final : public resource {
                 written_.data() + b, slots_, content_width_, key_width_};
     }
     void reset() {
-        for (std::size_t b = 0; b < written_.size(); ++b) {
-            auto r = ring(static_cast<int>(b));
-            knn_reset(r);
-        }
+        for (int b = 0; b < batch(); ++b) reset(b);
     }
+    void reset(int b) {
+        auto r = ring(b);
+        knn_reset(r);
+        ++episode_[static_cast<std::size_t>(b)];
+    }
+    /// Counts the resets of a row: within one unroll, it and the number of a write name an entry.
+    std::int64_t episode(int b) const { return episode_[static_cast<std::size_t>(b)]; }
     int batch() const { return static_cast<int>(written_.size()); }
     std::vector<std::span<std::byte>> bytes() override {
         const auto raw = [](auto& v) { return std::as_writable_bytes(std::span(v.data(), v.size())); };
@@ -49,7 +56,7 @@ class knn_rings final : public resource {
     }
     int slots_, content_width_, key_width_;
     aligned_vector<Real> content_, key_, norm_;
-    std::vector<std::int64_t> written_;
+    std::vector<std::int64_t> written_, episode_;
 };
 
 /// Handle of a k-NN memory in a trace.
@@ -76,9 +83,7 @@ struct knn_forget_kernel final : kernel<Backend> {
     void forward(int t, int steps) override {
         auto& rings = static_cast<knn_rings<real>&>(**memory);
         for (int r = 0; r < steps * batch; ++r) {
-            if (!(reset.at(t)[r * reset.stride] > real(0.5))) continue;
-            auto ring = rings.ring(r % batch);
-            knn_reset(ring);
+            if (reset.at(t)[r * reset.stride] > real(0.5)) rings.reset(r % batch);
         }
     }
     int batch;
@@ -118,100 +123,121 @@ struct knn_read_kernel final : kernel<Backend> {
           store_(&b.store()), pack_(s.jumpy ? b.store().packed_forward(s.weight) : nullptr) {
         // A plan without gradients needs the neighbours of one step only.
         keep_ = b.needs_backward() ? steps_ : 1;
-        const std::size_t hits = static_cast<std::size_t>(keep_) * static_cast<std::size_t>(batch_) * static_cast<std::size_t>(s.neighbours);
-        content_.resize(hits * static_cast<std::size_t>(s.memory.content));
-        keys_.resize(hits * static_cast<std::size_t>(s.memory.key));
-        distance_.resize(hits);
-        found_.resize(static_cast<std::size_t>(keep_ * batch_));
+        const auto K = static_cast<std::size_t>(s.neighbours), B = static_cast<std::size_t>(batch_);
+        const auto reads = static_cast<std::size_t>(keep_) * B * K;
+        content_.resize(reads * static_cast<std::size_t>(s.memory.content));
+        keys_.resize(reads * static_cast<std::size_t>(s.memory.key));
+        origin_.resize(reads);
+        row_.resize(reads);
+        distance_.resize(reads);
+        found_.resize(static_cast<std::size_t>(keep_) * B);
         scratch_.resize(static_cast<std::size_t>(s.memory.slots));
-        slots_.resize(static_cast<std::size_t>(s.neighbours));
+        slots_.resize(K);
+        if (keep_ > 1) {
+            row_of_.resize(B * static_cast<std::size_t>(s.memory.slots));
+            episode_.resize(B);
+        }
+        if (b.needs_backward() && !d_query_) unwanted_.resize(static_cast<std::size_t>(s.memory.key));
         if (s.jumpy && b.needs_backward()) {
             dw_ = b.d_parameter(s.weight);
             db_ = b.d_parameter(s.bias);
             d_keys_.resize(keys_.size());
-            workspace_.resize(static_cast<std::size_t>(
-                transposed_workspace<real>(s.memory.content, s.memory.key, steps_ * batch_ * s.neighbours)));
+            workspace_.resize(static_cast<std::size_t>(transposed_workspace<real>(s.memory.content, s.memory.key, static_cast<int>(reads))));
         }
+    }
+
+    void before() override {
+        rows_ = 0;
+        std::fill(row_of_.begin(), row_of_.end(), -1);
     }
 
     void forward(int t, int) override {
         auto& rings = static_cast<knn_rings<real>&>(**memory_);
         const int K = settings_.neighbours, C = settings_.memory.content, D = settings_.memory.key;
-        const std::ptrdiff_t first = row(t);
+        const std::ptrdiff_t first = first_read(t);
+        if (keep_ == 1) rows_ = 0;
+        const int fresh = rows_;
         for (int b = 0; b < batch_; ++b) {
             const auto ring = rings.ring(b);
-            const int found = found_[static_cast<std::size_t>(first + b)] = knn_select(ring, query_.at(t) + b * query_.stride, K, slots_.data(), scratch_.data());
-            real* content = content_.data() + (first + b) * K * C;
-            real* key = keys_.data() + (first + b) * K * D;
+            const int found = found_[static_cast<std::size_t>(first + b)] =
+                knn_select(ring, query_.at(t) + b * query_.stride, K, slots_.data(), scratch_.data());
+            int* row = row_.data() + (first + b) * K;
             real* when = when_.at(t) + b * when_.stride;
-            for (int j = 0; j < K; ++j) {
-                if (j >= found) {
-                    std::fill_n(content + j * C, C, real(0));
-                    std::fill_n(key + j * D, D, real(0));
-                    when[j] = -1;
-                    continue;
-                }
-                const std::ptrdiff_t slot = slots_[static_cast<std::size_t>(j)];
-                std::copy_n(ring.content + slot * C, C, content + j * C);
-                if (!settings_.jumpy) std::copy_n(ring.key + slot * D, D, key + j * D);
-                const std::int64_t newest = *ring.written - 1;
-                when[j] = static_cast<real>(newest - (newest - slot) % ring.slots);
+            const std::int64_t newest = *ring.written - 1;
+            for (int j = 0; j < found; ++j) {
+                const int slot = slots_[static_cast<std::size_t>(j)];
+                const std::int64_t write = newest - (newest - slot) % ring.slots;
+                row[j] = row_with(rings, ring, b, slot, write);
+                when[j] = static_cast<real>(write);
             }
+            std::fill(when + found, when + K, real(-1));
         }
         if (settings_.jumpy) {
-            const product_part<real> product{content_.data() + first * K * C, C, pack_, 0, C};
-            multiply(&product, 1, store_->values(settings_.bias), false, keys_.data() + first * K * D, D, batch_ * K);
+            const product_part<real> product{content_.data() + std::ptrdiff_t{fresh} * C, C, pack_, 0, C};
+            multiply(&product, 1, store_->values(settings_.bias), false, keys_.data() + std::ptrdiff_t{fresh} * D, D, rows_ - fresh);
         }
         for (int b = 0; b < batch_; ++b) {
             const std::ptrdiff_t r = first + b;
             const int found = found_[static_cast<std::size_t>(r)];
             real* weight = weight_.at(t) + b * weight_.stride;
             std::fill_n(weight, K, real(0));
-            knn_read(query_.at(t) + b * query_.stride, keys_.data() + r * K * D, D, content_.data() + r * K * C, C,
-                     settings_.value_offset, settings_.value_width, found, static_cast<real>(settings_.epsilon),
-                     distance_.data() + r * K, weight, read_.at(t) + b * read_.stride);
+            knn_read(query_.at(t) + b * query_.stride, keys_.data(), D, content_.data(), C, settings_.value_offset, settings_.value_width,
+                     found, static_cast<real>(settings_.epsilon), distance_.data() + r * K, weight, read_.at(t) + b * read_.stride,
+                     row_.data() + r * K);
         }
     }
 
     void backward(int t, int) override {
         const int K = settings_.neighbours, C = settings_.memory.content, D = settings_.memory.key;
+        if (!d_keys_.empty() && t == steps_ - 1) std::fill_n(d_keys_.data(), std::ptrdiff_t{rows_} * D, real(0));
         for (int b = 0; b < batch_; ++b) {
-            const std::ptrdiff_t r = row(t) + b;
-            const int found = found_[static_cast<std::size_t>(r)];
-            real* d_query = d_query_ ? d_query_.at(t) + b * d_query_.stride : scratch_query();
+            const std::ptrdiff_t r = first_read(t) + b;
+            real* d_query = d_query_ ? d_query_.at(t) + b * d_query_.stride : unwanted_.data();
             if (!d_query_ || !d_query_.accumulate) std::fill_n(d_query, D, real(0));
-            real* d_keys = d_keys_.empty() ? nullptr : d_keys_.data() + r * K * D;
-            if (d_keys) std::fill_n(d_keys + found * D, (K - found) * D, real(0));
-            knn_read_gradient(query_.at(t) + b * query_.stride, keys_.data() + r * K * D, D, content_.data() + r * K * C, C,
-                              settings_.value_offset, settings_.value_width, found, static_cast<real>(settings_.epsilon),
-                              distance_.data() + r * K, weight_.at(t) + b * weight_.stride, d_read_.at(t) + b * d_read_.stride,
-                              d_query, d_keys);
+            knn_read_gradient(query_.at(t) + b * query_.stride, keys_.data(), D, content_.data(), C, settings_.value_offset,
+                              settings_.value_width, found_[static_cast<std::size_t>(r)], static_cast<real>(settings_.epsilon),
+                              distance_.data() + r * K, weight_.at(t) + b * weight_.stride, d_read_.at(t) + b * d_read_.stride, d_query,
+                              d_keys_.empty() ? nullptr : d_keys_.data(), row_.data() + r * K);
         }
     }
 
     void after() override {
         if (!dw_) return;
-        const int rows = steps_ * batch_ * settings_.neighbours;
         const int C = settings_.memory.content, D = settings_.memory.key;
-        multiply_transposed(content_.data(), C, C, d_keys_.data(), D, D, rows, dw_.data, dw_.stride, dw_.accumulate, workspace_.data());
-        sum_rows(d_keys_.data(), D, D, rows, db_.data, db_.accumulate);
+        multiply_transposed(content_.data(), C, C, d_keys_.data(), D, D, rows_, dw_.data, dw_.stride, dw_.accumulate, workspace_.data());
+        sum_rows(d_keys_.data(), D, D, rows_, db_.data, db_.accumulate);
     }
 
   private:
-    std::ptrdiff_t row(int t) const { return keep_ == 1 ? 0 : std::ptrdiff_t{t} * batch_; }
-    real* scratch_query() {
-        unwanted_.resize(static_cast<std::size_t>(settings_.memory.key));
-        return unwanted_.data();
+    std::ptrdiff_t first_read(int t) const { return keep_ == 1 ? 0 : std::ptrdiff_t{t} * batch_; }
+
+    // The row that holds a copy of what a slot holds now; made if this unroll has not read that entry yet.
+    int row_with(const knn_rings<real>& rings, const knn_ring<real>& ring, int b, int slot, std::int64_t write) {
+        int* known = nullptr;
+        if (keep_ > 1) {
+            int* const of_ring = row_of_.data() + std::ptrdiff_t{b} * ring.slots;
+            if (std::exchange(episode_[static_cast<std::size_t>(b)], rings.episode(b)) != rings.episode(b))
+                std::fill_n(of_ring, ring.slots, -1);
+            known = of_ring + slot;
+            if (*known >= 0 && origin_[static_cast<std::size_t>(*known)] == write) return *known;
+        }
+        const int row = rows_++, C = ring.content_width, D = ring.key_width;
+        std::copy_n(ring.content + std::ptrdiff_t{slot} * C, C, content_.data() + std::ptrdiff_t{row} * C);
+        if (!settings_.jumpy) std::copy_n(ring.key + std::ptrdiff_t{slot} * D, D, keys_.data() + std::ptrdiff_t{row} * D);
+        origin_[static_cast<std::size_t>(row)] = write;
+        if (known) *known = row;
+        return row;
     }
 
     knn_read_settings settings_;
-    int batch_, steps_, keep_;
+    int batch_, steps_, keep_, rows_ = 0;
     operand<real> query_, d_query_, read_, d_read_, weight_, when_, dw_, db_;
     std::shared_ptr<resource>* memory_;
     parameters<real>* store_;
     const packed_weights<real>* pack_;
     aligned_vector<real> content_, keys_, d_keys_, distance_, scratch_, workspace_, unwanted_;
-    std::vector<int> found_, slots_;
+    std::vector<int> found_, slots_, row_, row_of_;    // row_ [T, B, K], row_of_ [B, N]
+    std::vector<std::int64_t> origin_, episode_;       // the write that a row copies; the episode that row_of_ is of
 };
 
 /// What a read gives: the mixture [T, B, V], and for whoever looks on the weights [T, B, K] and the number of the write
