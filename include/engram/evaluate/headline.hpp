@@ -20,7 +20,7 @@ inline std::string percent_in_words(double percent) {
 /// The levels that a score is a mean of: "on images it never saw" for the tasks that show images.
 inline std::string scored_levels_in_words(const task_comparison& task) {
     const bool holdout = std::any_of(task.levels.begin(), task.levels.end(), [](auto& l) { return is_holdout_level(l); });
-    if (!holdout) return "on " + task.title();
+    if (!holdout) return "on " + plain_words(task.task);
     const bool images = task.task == "arbitrary_visuomotor_mapping" || task.task == "continuous_recognition";
     return images ? "on images it never saw" : "on levels it was not trained on";
 }
@@ -35,7 +35,7 @@ inline std::string headline(const task_comparison& task) {
         if (!without && memory == memory_kind::without) without = &a;
         last = &a;
     }
-    if (!best) return std::to_string(task.runs()) + (task.runs() == 1 ? " run" : " runs") + " on " + task.title() + ", not evaluated yet";
+    if (!best) return std::to_string(task.runs()) + (task.runs() == 1 ? " run" : " runs") + " on " + plain_words(task.task) + ", not evaluated yet";
     const auto score = [&](const ablation_comparison& a) {
         return task.percent ? percent_in_words(a.score->mean) : significant(a.score->mean);
     };

@@ -37,8 +37,7 @@ inline std::uint64_t evaluation_seed(std::uint64_t seed, const std::string& leve
     return high << 32 | random.next();
 }
 
-/// `batch` environments play together; `stop`, asked before every step, ends it early with an exception-free nothing:
-/// the score then has no episodes.
+/// `batch` environments play together. When `stop`, asked before every step, says so, the score has no episodes.
 template <class Backend>
 level_score evaluate_level(const traced_agent<Backend>& agent, std::shared_ptr<parameters<typename Backend::real>> store,
                            const level_maker& make, const std::string& level, int episodes, std::uint64_t seed, int batch = 50,

@@ -63,9 +63,15 @@ inline memory_kind ablation_memory(std::string_view name) {
     return rank < ablation_names.size() ? ablation_names[rank].memory : memory_kind::unknown;
 }
 
+/// "arbitrary_visuomotor_mapping" as "arbitrary visuomotor mapping", within a sentence.
+inline std::string plain_words(std::string name) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name;
+}
+
 /// "arbitrary_visuomotor_mapping" as "Arbitrary visuomotor mapping".
 inline std::string in_words(std::string name) {
-    std::replace(name.begin(), name.end(), '_', ' ');
+    name = plain_words(std::move(name));
     if (!name.empty() && name[0] >= 'a' && name[0] <= 'z') name[0] = static_cast<char>(name[0] - 'a' + 'A');
     return name;
 }
@@ -114,7 +120,7 @@ inline std::string significant(double x, int digits = 3) {
 
 /// 950, 12.3 k, 2.05 M, 1.2 G.
 inline std::string short_count(double x) {
-    for (const auto& [size, unit] : {std::pair{1e9, " G"}, {1e6, " M"}, {1e3, " k"}})
+    for (const auto& [size, unit] : {std::pair{1e9, "\u00a0G"}, {1e6, "\u00a0M"}, {1e3, "\u00a0k"}})
         if (std::abs(x) >= 0.9995 * size) return significant(x / size) + unit;
     return significant(x);
 }

@@ -57,7 +57,19 @@ private:
     std::string many_tasks_headline() const {
         std::set<std::string> names;
         for (const auto& run : runs_) names.insert(run.ablation);
-        return counted(static_cast<int>(names.size()), "agent") + " on " + counted(static_cast<int>(tasks_.size()), "task");
+        const std::string all = counted(static_cast<int>(names.size()), "agent") + " on " + counted(static_cast<int>(tasks_.size()), "task");
+        std::map<std::string, int> first;
+        int evaluated = 0, most = 0;
+        for (const auto& task : tasks_) {
+            if (task.ablations.size() < 2 || !task.ablations[0].score) continue;
+            ++evaluated;
+            most = std::max(most, ++first[task.ablations[0].ablation]);
+        }
+        for (const auto& [name, count] : first)
+            if (count == most && 2 * count > evaluated)
+                return ablation_title(name) + " is the best on " +
+                       (count == evaluated ? "every task" : std::to_string(count) + " of " + std::to_string(evaluated) + " tasks");
+        return all;
     }
 
     std::string lead() const {
@@ -72,7 +84,7 @@ private:
         }
         std::string out = counted(static_cast<int>(ablations.size()), "agent") + ", " +
                           (seeds.empty() ? counted(static_cast<int>(runs_.size()), "run") : counted(static_cast<int>(seeds.size()), "seed"));
-        if (tasks_.size() == 1) out += ", on " + name_of(tasks_[0]);
+        if (tasks_.size() == 1) out += ", on " + plain_words(tasks_[0].task);
         if (most > 0)
             out += ", " + (short_count(least) == short_count(most) ? short_count(most) : short_count(least) + " to " + short_count(most)) +
                    " environment steps each";
@@ -83,17 +95,11 @@ private:
             if (!tasks_[0].percent || !a.score || levels.size() < 2) break;
             out += " " + ablation_title(a.ablation) + " by level, in % of the maximum:";
             for (std::size_t i = 0; i < levels.size(); ++i)
-                if (a.levels[i]) out += (i ? ", " : " ") + level_title_inline(levels[i]) + " " + fixed(a.levels[i]->percent->mean, 1);
+                if (a.levels[i]) out += (i ? ", " : " ") + plain_words(levels[i]) + " " + fixed(a.levels[i]->percent->mean, 1);
             out += ".";
             break;
         }
         return out;
-    }
-
-    static std::string level_title_inline(const std::string& level) {
-        std::string text = level;
-        std::replace(text.begin(), text.end(), '_', ' ');
-        return text;
     }
 
     std::string task_section(const task_comparison& task) const {
@@ -142,7 +148,7 @@ private:
         std::string out = heading("Learning") + "<p class='sub'>Mean reward of the training episodes that ended around each step, smoothed" +
                           (most > 1 ? std::string("; lines are means over seeds, bands reach from the worst seed to the best") : "") +
                           (tails ? "; thin lines are seeds that trained longer than the others" : "") + ".</p>";
-        out += "<div class='plot'><ul class='legend narrow' style='--g:1'>";
+        out += "<div class='plot'><ul class='legend narrow'>";
         for (const auto& l : lines)
             out += "<li class='c" + std::to_string(l.colour % 10) + "' data-name='" + escape_html(l.name) + "'><i></i>" + escape_html(l.name) + "</li>";
         return out + "</ul><div class='wide'>" + line_chart(lines, wide) + "</div><div class='narrow'>" + line_chart(lines, narrow) + "</div></div>";
@@ -220,7 +226,7 @@ private:
             const std::string prefix = "p" + std::to_string(&run - runs_.data());
             std::string name = ablation_title(a.ablation) + (run.seed ? ", seed " + significant(*run.seed, 15) : "");
             out += "<details" + std::string(out.empty() ? " open" : "") + "><summary>" + escape_html(name) + "<small>" +
-                   escape_html("one episode" + (run.retrieval->level.empty() ? "" : " of the level " + level_title_inline(run.retrieval->level))) +
+                   escape_html("one episode" + (run.retrieval->level.empty() ? "" : " of the level " + plain_words(run.retrieval->level))) +
                    "</small></summary>" + retrieval_view(*run.retrieval, prefix) + "</details>";
         }
         if (out.empty()) return out;
@@ -264,7 +270,7 @@ private:
                     continue;
                 }
                 const double share = task.percent ? std::clamp(a->score->mean / 100, 0.0, 1.0) : 0;
-                out += "<td class='" + std::string(share > 0.55 ? "strong" : "") + "' style='--v:" + fixed(share, 3) + "'>" +
+                out += "<td class='" + std::string(share > 0.72 ? "strong" : "") + "' style='--v:" + fixed(share, 3) + "'>" +
                        (task.percent ? fixed(a->score->mean, 1) : significant(a->score->mean)) + "</td>";
             }
             out += "</tr>";
@@ -305,7 +311,7 @@ private:
                         settings += "<li><span>" + escape_html(name) + "</span><b>" + escape_html(value) + "</b></li>";
                     settings += list.empty() ? "</ul><p class='sub'>No settings were written.</p></details>" : "</ul></details>";
                 }
-        return out + "</tbody></table></div><h3>Settings</h3>" + settings + "</section>\n";
+        return out + "</tbody></table></div><details><summary>Settings<small>of every run</small></summary>" + settings + "</details></section>\n";
     }
 
     const std::vector<run_record>& runs_;

@@ -35,10 +35,11 @@ svg .value{fill:var(--ink);font-size:13px;font-variant-numeric:tabular-nums}
 .line{fill:none;stroke:var(--c);stroke-width:2.4;stroke-linejoin:round;stroke-linecap:round}
 .tail{fill:none;stroke:var(--c);stroke-width:1;stroke-opacity:.6}.band{fill:var(--c);fill-opacity:.14;stroke:none}
 .leader{fill:none;stroke:var(--c);stroke-width:1;stroke-opacity:.5}svg text.end{fill:var(--c)}
-.track{fill:var(--track)}.bar{fill:var(--c)}.whisker{fill:none;stroke:var(--ink);stroke-width:1.4}
-.narrow{display:none}.plot{position:relative}
+.bars{max-width:380px}.track{fill:var(--track)}.bar{fill:var(--c)}.whisker{fill:none;stroke:var(--ink);stroke-width:1.4}
+.plot{position:relative}
 .legend{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:14px;margin:0 0 8px;padding:0;list-style:none}
 .legend i,.dot{display:inline-block;width:11px;height:11px;border-radius:50%;background:var(--c);margin-right:7px}
+.narrow{display:none}
 .tip{position:absolute;pointer-events:none;display:none;background:var(--card);border:1px solid var(--rule);border-radius:8px;
 padding:8px 12px;font-size:13px;line-height:1.5;box-shadow:0 6px 24px #0002;white-space:nowrap;font-variant-numeric:tabular-nums}
 .tip b{display:block;font-weight:600}
@@ -63,32 +64,32 @@ background:color-mix(in srgb,var(--accent) calc(var(--v)*78%),var(--track))}
 .swatch{display:inline-block;width:12px;height:12px;border:2.5px solid;border-radius:3px;vertical-align:-1px;margin:0 3px 0 4px}
 .swatch.right{border-color:var(--right)}.swatch.wrong{border-color:var(--wrong)}
 .swatch.bar{height:5px;vertical-align:2px;border:0}.swatch.bar.right{background:var(--right)}.swatch.bar.wrong{background:var(--wrong)}
-.strip{display:grid;grid-template-columns:repeat(auto-fill,minmax(82px,1fr));gap:16px 10px;list-style:none;margin:0;padding:0}
+.strip{display:grid;grid-template-columns:repeat(auto-fill,minmax(104px,1fr));gap:18px 12px;list-style:none;margin:0;padding:0}
 .strip li{font-size:12px;min-width:0}.when{display:block;color:var(--soft);line-height:1.5}.when b{color:var(--ink)}
 .shown,.thumb{display:block;background-size:100% 100%;background-color:var(--track);image-rendering:pixelated;font-style:normal}
 .shown{width:100%;border:3px solid;border-radius:6px}.right>.shown{border-color:var(--right)}.wrong>.shown{border-color:var(--wrong)}
 .strip li:not(.repeat)>.shown{border-style:dotted}
-.recalled{display:flex;gap:4px;margin-top:5px}.recalled>span{width:calc((100% - 8px)/3)}
-.thumb{width:100%;border-radius:3px;opacity:calc(.3 + .7*var(--w))}
+.recalled{display:flex;align-items:flex-start;gap:5px;margin-top:5px}.recalled>span{flex:1 1 0;max-width:46%}.recalled>span:first-child{flex:0 0 46%}
+.thumb{width:100%;border-radius:3px;outline:1px solid var(--rule);outline-offset:-1px;opacity:calc(.3 + .7*var(--w))}
 .recalled u{display:block;height:4px;margin-top:3px;border-radius:2px;text-decoration:none;background:linear-gradient(90deg,
 var(--b) calc(var(--w)*100%),var(--track) 0)}.same u{--b:var(--right)}.other u{--b:var(--wrong)}
-.none{color:var(--faint);font-size:11px}.blank{display:grid;place-items:center;color:var(--soft);overflow:hidden;font-size:10px}
-.mapped{display:flex;flex-wrap:wrap;gap:12px 32px;align-items:end;margin:32px 0 0}.mapped svg{flex:1 1 420px}
-.mapped figcaption{flex:1 1 230px;max-width:26em}
+.recalled.none{display:block}.none{color:var(--faint);font-size:11px}.blank{display:grid;place-items:center;color:var(--soft);overflow:hidden;font-size:10px}
+.mapped{display:flex;flex-wrap:wrap;gap:12px 32px;align-items:start;margin:32px 0 0}.mapped svg{flex:1 1 420px}
+.mapped figcaption{flex:1 1 230px;max-width:26em;padding-top:6px}
 .field{fill:var(--track);fill-opacity:.55}.weight{fill:var(--accent)}.weight.right{stroke:var(--right);stroke-width:1.5}
 .weight.wrong{stroke:var(--wrong);stroke-width:1.5}circle.right{fill:var(--right);stroke:var(--right)}
 circle.wrong{fill:var(--wrong);stroke:var(--wrong)}circle.new{fill:none}
 details{border-top:1px solid var(--rule);padding:12px 0}details>summary{cursor:pointer;font-weight:600}
-details[open]>summary{margin-bottom:12px}summary small{font-weight:400;color:var(--soft);margin-left:8px}
+details[open]>summary{margin-bottom:12px}details details{margin-left:20px}summary small{font-weight:400;color:var(--soft);margin-left:8px}
 .runs td,.runs th{padding:7px 12px;font-size:14px}.runs td:first-child,.runs th:first-child{padding-left:0}
 .settings{columns:300px;column-gap:36px;font-size:13px;margin:0 0 8px;padding:0;list-style:none}
 .settings li{display:flex;justify-content:space-between;gap:12px;border-bottom:1px dotted var(--rule);break-inside:avoid;padding:2px 0}
 .settings span{color:var(--soft);overflow-wrap:anywhere}.settings b{font-weight:500;text-align:right;overflow-wrap:anywhere}
 .small-charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(290px,1fr));gap:24px 32px}
 footer{margin-top:64px;color:var(--faint);font-size:13px}
-@media (max-width:680px){main{padding:32px 18px 48px}.wide{display:none}.narrow{display:block}.lead{font-size:16.5px}
-h2{margin-top:48px}th,td{padding:10px 10px}.mapped svg{flex-basis:100%}td .big{font-size:16px}
-.strip{grid-template-columns:repeat(auto-fill,minmax(66px,1fr))}.figures{gap:12px 28px}}
+@media (max-width:680px){main{padding:32px 18px 48px}.wide{display:none}.narrow{display:block}.legend.narrow{display:flex}.lead{font-size:16.5px}
+h2{margin-top:48px}th,td{padding:10px 10px}.mapped svg{flex-basis:100%}td .big{font-size:16px}thead th{white-space:normal;min-width:6.2em}
+.strip{grid-template-columns:repeat(auto-fill,minmax(84px,1fr))}.figures{gap:12px 28px}}
 )css";
 
 inline constexpr const char* report_script = R"js(

@@ -16,7 +16,7 @@ namespace engram {
 /// Share of 0 to 1 as a whole percentage; "under 1 %" is not 0.
 inline std::string share_text(double share) {
     const double percent = 100 * share;
-    return percent > 0 && percent < 0.5 ? "under 1 %" : fixed(percent, 0) + " %";
+    return percent > 0 && percent < 0.5 ? "under 1\u00a0%" : fixed(percent, 0) + "\u00a0%";
 }
 
 inline std::string retrieval_map(const retrieval_episode& episode) {
@@ -24,7 +24,7 @@ inline std::string retrieval_map(const retrieval_episode& episode) {
     const double cell = n <= 20 ? 20 : n <= 40 ? 13 : n <= 80 ? 9 : 6, left = 44, top = 8;
     const double size = cell * n, width = left + size + 26, height = top + size + 44;
     std::string out = "<svg class='map' viewBox='0 0 " + fixed(width, 0) + " " + fixed(height, 0) + "' style='max-width:" +
-                      fixed(width * 1.25, 0) + "px' role='img' aria-label='Read weight of each trial on each earlier trial'>";
+                      fixed(std::max(width * 1.2, 560.0), 0) + "px' role='img' aria-label='Read weight of each trial on each earlier trial'>";
     out += "<rect class='field' x='" + fixed(left, 1) + "' y='" + fixed(top, 1) + "' width='" + fixed(size, 1) + "' height='" +
            fixed(size, 1) + "'/>";
     for (int i = 0; i < n; ++i) {

@@ -33,6 +33,14 @@ inline std::string escape_html(std::string_view text) {
     return out;
 }
 
+/// A label of at most 27 bytes, cut between characters.
+inline std::string shortened(std::string text) {
+    if (text.size() <= 27) return text;
+    std::size_t end = 26;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    return text.substr(0, end) + "\u2026";
+}
+
 struct chart_series {
     std::string name;
     int colour = 0;
@@ -87,7 +95,9 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
     if (last <= 0) last = 1;
 
     const double left = 54, top = 16, bottom = frame.height - 46.0;
-    const double right = frame.width - (frame.label_ends ? 170.0 : 14.0);
+    std::size_t longest = 0;
+    for (const auto& s : series) longest = std::max(longest, shortened(s.name).size());
+    const double right = frame.width - (frame.label_ends ? std::min(250.0, 34 + 8.2 * static_cast<double>(longest)) : 14.0);
     const auto px = [&](double x) { return left + (right - left) * x / last; };
     const auto py = [&](double y) { return bottom - (bottom - top) * (y - low) / (high - low); };
     const auto path = [&](const std::vector<double>& x, const std::vector<double>& y, const char* start) {
@@ -157,7 +167,7 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
             const double end = px(ended[i]->band.x.back());
             out += "<path class='leader " + colour + "' d='M" + fixed(end + 2, 1) + "," + fixed(exact[i], 1) + " L" +
                    fixed(right + 12, 1) + "," + fixed(ends[i], 1) + "'/>" +
-                   svg_text(right + 16, ends[i] + 4, "start", ended[i]->name, "end " + colour);
+                   svg_text(right + 16, ends[i] + 4, "start", shortened(ended[i]->name), "end " + colour);
         }
     }
     return out + "</svg>";
@@ -180,7 +190,7 @@ inline std::string bar_chart(const std::vector<chart_bar>& bars, double limit, s
     double y = top;
     for (const auto& b : bars) {
         const std::string colour = "c" + std::to_string(b.colour % 10);
-        out += svg_text(0, y + 13, "start", b.name, "name") + svg_text(right, y + 13, "end", b.label, "value");
+        out += svg_text(0, y + 13, "start", shortened(b.name), "name") + svg_text(right, y + 13, "end", b.label, "value");
         out += "<rect class='track' x='0' y='" + fixed(y + 19, 1) + "' width='" + fixed(right, 1) + "' height='9' rx='4.5'/>" +
                "<rect class='bar " + colour + "' x='0' y='" + fixed(y + 19, 1) + "' width='" +
                fixed(std::max(px(b.value), 2.0), 1) + "' height='9' rx='4.5'/>";

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+
+#include "engram/evaluate/comparison.hpp"
+
+#include <doctest/doctest.h>
+
+#include "engram/evaluate/comparison_table.hpp"
+#include "engram/evaluate/headline.hpp"
+#include "../io/temporary.hpp"
+
+using namespace engram;
+
+namespace {
+
+run_record fake(const std::string& ablation, int seed, double train, double interpolate, double extrapolate) {
+    run_record run;
+    run.ablation = ablation;
+    run.task = "arbitrary_visuomotor_mapping";
+    run.preset = "small";
+    run.seed = seed;
+    run.levels = {{"holdout_interpolate", "episode reward", 100, interpolate, 0.2, 40.0, 10.0},
+                  {"train", "episode reward", 100, train, 0.25, 50.0, 12.5},
+                  {"holdout_extrapolate", "episode reward", 100, extrapolate, 0.3, 75.0, 18.75}};
+    return run;
+}
+
+std::vector<run_record> twelve() {
+    std::vector<run_record> runs;
+    for (int seed = 3; seed >= 1; --seed) {
+        runs.push_back(fake("ff", seed, 22 + seed, 18, 33));
+        runs.push_back(fake("lstm", seed, 29, 23.2, 43.5));
+        runs.push_back(fake("ff_mem", seed, 48, 38, 70.5));
+        runs.push_back(fake("lstm_mem", seed, 49 + 0.25 * seed, 39.2 + 0.2 * seed, 73.5));
+    }
+    return runs;
+}
+
+}  // namespace
+
+TEST_CASE("means, standard errors, gap and order by hand") {
+    const auto runs = twelve();
+    const auto tasks = compare(runs);
+    REQUIRE(tasks.size() == 1);
+    const auto& task = tasks[0];
+    CHECK(task.percent);
+    REQUIRE(task.levels.size() == 3);
+    CHECK(task.levels[0] == "train");  // first, wherever it stands in the file
+    REQUIRE(task.ablations.size() == 4);
+    CHECK(task.ablations[0].ablation == "lstm_mem");
+    CHECK(task.ablations[1].ablation == "ff_mem");
+    CHECK(task.ablations[2].ablation == "lstm");
+    CHECK(task.ablations[3].ablation == "ff");
+    CHECK(task.ablations[0].runs[0]->seed == 1);
+
+    // FF on train: 23, 24, 25 of 50: mean 24 = 48 %, s = 1, stderr 1 / sqrt(3) = 0.57735 = 1.1547 %
+    const auto& ff = *task.ablations[3].levels[0];
+    CHECK(ff.reward.mean == doctest::Approx(24));
+    CHECK(ff.reward.standard_error == doctest::Approx(0.5773502692));
+    CHECK(ff.percent->mean == doctest::Approx(48));
+    CHECK(ff.percent->standard_error == doctest::Approx(1.1547005384));
+    CHECK(ff.percent->count == 3);
+    // gap: 46, 48, 50 minus (45 + 44) / 2 = 1.5, 3.5, 5.5
+    CHECK(task.ablations[3].gap->mean == doctest::Approx(3.5));
+    CHECK(task.ablations[3].gap->standard_error == doctest::Approx(2 / std::sqrt(3.0)));
+    // LSTM+MEM: 98.5, 99, 99.5 and 98 on the holdouts: score 98.25, 98.5, 98.75
+    CHECK(task.ablations[0].score->mean == doctest::Approx(98.5));
+    CHECK(task.ablations[0].score->standard_error == doctest::Approx(0.25 / std::sqrt(3.0)));
+    CHECK(task.is_best(0, task.ablations[0]));
+    CHECK(!task.is_best(0, task.ablations[1]));
+}
+
+TEST_CASE("one seed has the standard error of its episodes") {
+    const std::vector<run_record> runs{fake("ff", 1, 25, 18, 33)};
+    const auto task = compare(runs)[0];
+    CHECK(task.ablations[0].levels[0]->percent->standard_error == doctest::Approx(0.5));  // 0.25 of 50
+    // holdouts: 0.5 % and 0.4 %, their mean sqrt(0.25 + 0.16) / 2; with train's 0.5 %
+    CHECK(task.ablations[0].gap->standard_error == doctest::Approx(std::sqrt(0.41 / 4 + 0.25)));
+    CHECK(!task.is_best(0, task.ablations[0]));  // of what?
+}
+
+TEST_CASE("the text has one aligned line per ablation") {
+    const auto runs = twelve();
+    CHECK(comparison_text(compare(runs)[0]) ==
+          "arbitrary_visuomotor_mapping (small): % of the maximum, +- standard error over seeds (over episodes for one seed)\n"
+          "  ablation  seeds        train  holdout_interpolate  holdout_extrapolate  train - holdout\n"
+          "  lstm_mem      3  99.0 +- 0.3          99.0 +- 0.3          98.0 +- 0.0       0.5 +- 0.1\n"
+          "  ff_mem        3  96.0 +- 0.0          95.0 +- 0.0          94.0 +- 0.0       1.5 +- 0.0\n"
+          "  lstm          3  58.0 +- 0.0          58.0 +- 0.0          58.0 +- 0.0       0.0 +- 0.0\n"
+          "  ff            3  48.0 +- 1.2          45.0 +- 0.0          44.0 +- 0.0       3.5 +- 1.2\n");
+}
+
+TEST_CASE("CSV has one line per ablation and level, quoted where needed") {
+    auto runs = twelve();
+    runs.push_back(fake("mine, \"new\"", 1, 25, 20, 30));
+    const std::string csv = comparison_csv(compare(runs));
+    CHECK(has(csv, "arbitrary_visuomotor_mapping,small,ff,train,3,episode reward,24,0.57735027,50,48,1.1547005\n"));
+    CHECK(has(csv, "arbitrary_visuomotor_mapping,small,ff,train - holdout,3,episode reward,,,,3.5,1.1547005\n"));
+    CHECK(has(csv, ",\"mine, \"\"new\"\"\",train,1,"));
+    CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 5 * 4);
+}
+
+TEST_CASE("the headline is what the numbers say") {
+    auto runs = twelve();
+    CHECK(headline(compare(runs)[0]) == "LSTM+MEM reaches 98.5\u00a0% on images it never saw; without memory, LSTM stays at 58\u00a0%");
+    for (auto& run : runs)
+        if (run.ablation == "lstm")
+            for (auto& level : run.levels) level.mean = *level.maximum;
+    CHECK(headline(compare(runs)[0]) == "LSTM reaches 100\u00a0% on images it never saw without memory; with it, LSTM+MEM stays at 98.5\u00a0%");
+    for (auto& run : runs) run.ablation = "a" + run.ablation;
+    CHECK(headline(compare(runs)[0]) == "alstm reaches 100\u00a0% on images it never saw; aff, the last, at 45\u00a0%");
+    for (auto& run : runs) run.levels.clear();
+    CHECK(headline(compare(runs)[0]) == "12 runs on arbitrary visuomotor mapping, not evaluated yet");
+    CHECK(percent_in_words(99.97) == "99.9\u00a0%");
+    CHECK(percent_in_words(100) == "100\u00a0%");
+    CHECK(percent_in_words(57.6) == "58\u00a0%");
+}
+
+TEST_CASE("a difference within the errors is not called one") {
+    std::vector<run_record> runs{fake("ff_mem", 1, 30, 24, 45), fake("lstm", 1, 30, 23.8, 45)};
+    CHECK(headline(compare(runs)[0]) == "FF+MEM reaches 60\u00a0% on images it never saw; LSTM does as well without memory, at 60\u00a0%");
+}
+
+TEST_CASE("errors are better when lower, and need no maximum") {
+    std::vector<run_record> runs{fake("ff", 1, 3, 3, 3), fake("lstm", 1, 1, 1, 1)};
+    for (auto& run : runs) {
+        run.task = "add";
+        run.levels = {{"test", "mean squared error", 10, run.levels[0].mean / 1000, 0.0001, {}, {}}};
+    }
+    const auto task = compare(runs)[0];
+    CHECK(task.lower_is_better);
+    CHECK(!task.percent);
+    CHECK(task.ablations[0].ablation == "lstm");
+    CHECK(task.is_best(0, task.ablations[0]));
+    CHECK(!task.is_best(0, task.ablations[1]));
+    CHECK(has(comparison_text(task), "  lstm          1  0.001 +- 0.0001\n"));
+    CHECK(headline(task) == "LSTM reaches 0.001 (mean squared error) on add; FF, the last, at 0.003");
+}
+
+TEST_CASE("tasks and presets stay apart; a level that a run lacks is a hole") {
+    auto runs = twelve();
+    runs[0].task = "t_maze";
+    runs[0].levels.pop_back();
+    runs[1].preset = "paper";
+    runs[4].levels.clear();
+    runs[8].levels.clear();  // both other seeds of ff
+    const auto tasks = compare(runs);
+    REQUIRE(tasks.size() == 3);
+    CHECK(tasks[0].task == "t_maze");
+    CHECK(tasks[0].levels.size() == 2);
+    CHECK(tasks[1].preset == "paper");
+    const auto& ff = tasks[2].ablations.back();
+    CHECK(ff.ablation == "ff");
+    CHECK(!ff.levels[0]);
+    CHECK(!ff.score);
+    CHECK(has(comparison_text(tasks[2]), "  ff            2            -"));
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+
+#include "engram/evaluate/learning_curve.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace engram;
+
+namespace {
+
+run_record with_metrics(const std::string& text) {
+    run_record run;
+    run.metrics = parse_metrics(text, "m");
+    return run;
+}
+
+}  // namespace
+
+TEST_CASE("windows count by their episodes and their distance") {
+    // h = 3 % of 1000 = 30. At 500: windows at 490 (w 2/3, 1 episode) and 510 (w 2/3, 3 episodes), 540 is out of reach.
+    const auto run = with_metrics("step,episodes,reward\n490,1,10\n510,3,20\n540,5,90\n1000,1,7\n");
+    const auto curve = smooth_curve(run.metrics, "reward", curve_grid(1000, 100));
+    CHECK(curve.x.front() == 490);
+    CHECK(curve.x.back() == 1000);
+    REQUIRE(curve.x[1] == 500);
+    CHECK(curve.y[1] == doctest::Approx(17.5).epsilon(1e-12));
+    // Between 540 and 1000 there is a line: (90 - 7) / 460 a step.
+    const auto at = static_cast<std::size_t>(std::find(curve.x.begin(), curve.x.end(), 770.0) - curve.x.begin());
+    REQUIRE(at < curve.x.size());
+    CHECK(curve.y[at] == doctest::Approx(48.5).epsilon(1e-12));
+}
+
+TEST_CASE("empty cells do not count, and a constant stays one") {
+    const auto run = with_metrics("step,episodes,reward\n100,0,\n200,3,4\n300,0,nan\n400,2,4\n");
+    const auto curve = smooth_curve(run.metrics, "reward", curve_grid(400, 40));
+    REQUIRE(!curve.x.empty());
+    CHECK(curve.x.front() == 200);
+    for (const double y : curve.y) CHECK(y == doctest::Approx(4).epsilon(1e-12));
+    CHECK(smooth_curve(run.metrics, "loss", curve_grid(400)).x.empty());
+}
+
+TEST_CASE("the band spans the seeds where all of them are; longer ones get a tail") {
+    const auto a = with_metrics("step,reward\n0,1\n1000,1\n"), b = with_metrics("step,reward\n0,4\n500,4\n");
+    const auto c = with_metrics("step,reward\n");
+    const auto band = band_of_runs({&a, &b, &c}, "reward", curve_grid(1000, 100));
+    REQUIRE(!band.x.empty());
+    CHECK(band.x.back() == 500);
+    for (std::size_t i = 0; i < band.x.size(); ++i) {
+        CHECK(band.mean[i] == doctest::Approx(2.5));
+        CHECK(band.low[i] == doctest::Approx(1));
+        CHECK(band.high[i] == doctest::Approx(4));
+    }
+    REQUIRE(band.tails.size() == 1);
+    CHECK(band.tails[0].x.front() == 500);
+    CHECK(band.tails[0].x.back() == 1000);
+    CHECK(band_of_runs({&c}, "reward", curve_grid(1000)).x.empty());
+}
+
+TEST_CASE("round ticks") {
+    CHECK(round_ticks(0, 50, 5) == std::vector<double>{0, 10, 20, 30, 40, 50});
+    CHECK(round_ticks(-0.3, 1.1, 3) == std::vector<double>{0, 0.5, 1});
+    CHECK(round_ticks(3, 3, 5) == std::vector<double>{3});
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+
+#include "engram/evaluate/report_page.hpp"
+
+#include <doctest/doctest.h>
+
+#include "../io/temporary.hpp"
+#include "fake_run.hpp"
+
+using namespace engram;
+
+namespace {
+
+int count(const std::string& text, const std::string& part) {
+    int n = 0;
+    for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+    return n;
+}
+
+/// Every element that is opened is closed in turn; the name of the first that is not.
+std::string unbalanced(const std::string& html) {
+    std::vector<std::string> open;
+    for (std::size_t at = html.find('<'); at != html.npos; at = html.find('<', at)) {
+        const std::size_t end = html.find('>', at);
+        std::string tag = html.substr(at + 1, end - at - 1);
+        at = end;
+        if (tag.starts_with("!") || tag.ends_with("/") || tag.starts_with("meta")) continue;
+        const std::string name = tag.substr(tag[0] == '/', tag.find(' ') - (tag[0] == '/'));
+        if (tag[0] != '/') {
+            open.push_back(name);
+            if (name == "script" || name == "style") at = html.find("</" + name, at);
+        } else {
+            if (open.empty() || open.back() != name) return name;
+            open.pop_back();
+        }
+    }
+    return open.empty() ? "" : open.back();
+}
+
+struct page_of_twelve {
+    temporary_folder folder;
+    std::vector<run_record> runs;
+    page_of_twelve() {
+        double share = 0.4;
+        for (const std::string name : {"ff", "lstm", "ff_mem", "lstm_mem"}) {
+            for (int seed = 1; seed <= 3; ++seed) {
+                const std::string at = folder / (name + "-" + std::to_string(seed));
+                fake_run(at, name, seed, {{"train", 50 * share + 0.5 * seed, 0.1, 50}, {"holdout_interpolate", 40 * share, 0.1, 40}});
+                if (name == "lstm_mem") write_json(at + "/retrieval.json", fake_retrieval());
+                runs.push_back(read_run(at));
+            }
+            share += 0.19;
+        }
+    }
+};
+
+}  // namespace
+
+TEST_CASE("the page holds the headline, the curves, the numbers, the episode and the runs, and nothing from elsewhere") {
+    const page_of_twelve data;
+    const std::string html = report_page(data.runs, "").html();
+    CHECK(has(html, "<h1>LSTM+MEM reaches 97\u00a0% on images it never saw; without memory, LSTM stays at 59\u00a0%</h1>"));
+    CHECK(unbalanced(html) == "");
+    // Train of LSTM+MEM: 48.5 + 0.5 {1, 2, 3} = mean 49.5 = 99 %, stderr 1 / sqrt(3) % = 0.6 %
+    CHECK(has(html, "<td class='best'><span class='big'>99.0</span> <span class='se'>\u00b1\u00a00.6</span><small>49.5 of 50</small></td>"));
+    CHECK(has(html, "maximum 50"));
+    CHECK(has(html, "acting at random 12.5"));
+    CHECK(count(html, "class='line c0'") >= 2);    // wide and narrow
+    CHECK(count(html, "<ol class='strip'>") == 1);  // one episode per ablation
+    CHECK(count(html, "<tr><th scope='row'>LSTM+MEM</th>") == 3);
+    CHECK(has(html, "<span>memory.slots</span><b>128</b>"));
+    CHECK(has(html, "<span>trainer.rate</span><b>0.001</b>"));
+    CHECK(count(html, "http") == 1);  // the name space of SVG in the script
+    CHECK(!has(html, "nan"));
+}
+
+TEST_CASE("what stands in files is shown, not run") {
+    page_of_twelve data;
+    data.runs[0].ablation = "<script>alert('x')</script>";
+    data.runs[1].task = "<img src=x>";
+    const std::string html = report_page(data.runs, "<b>&\"").html();
+    CHECK(!has(html, "<script>alert"));
+    CHECK(!has(html, "<img"));
+    CHECK(!has(html, "a<b &"));
+    CHECK(has(html, "<b>a&lt;b &amp; &quot;c&quot;</b>"));
+    CHECK(has(html, "<h1>&lt;b&gt;&amp;&quot;</h1>"));
+    CHECK(unbalanced(html) == "");
+}
+
+TEST_CASE("more than one task has a map of ablation x task") {
+    page_of_twelve data;
+    CHECK(!has(report_page(data.runs, "").html(), "<table class='heat'>"));
+    for (std::size_t i = 0; i < data.runs.size(); i += 3) data.runs[i].task = "continuous_recognition";
+    data.runs[0].levels.clear();  // ff on that task
+    const std::string html = report_page(data.runs, "").html();
+    CHECK(has(html, "<table class='heat'>"));
+    CHECK(has(html, "LSTM+MEM is the best on every task"));
+    CHECK(count(html, "<td class='none'>") == 1);
+    CHECK(has(html, "style='--v:0.970'>97.0</td>"));
+    CHECK(unbalanced(html) == "");
+}
+
+TEST_CASE("unfinished runs make a page too") {
+    page_of_twelve data;
+    for (auto& run : data.runs) run.levels.clear(), run.metrics = {}, run.steps.reset(), run.seed.reset(), run.retrieval.reset();
+    const std::string html = report_page(data.runs, "").html();
+    CHECK(has(html, "12 runs on arbitrary visuomotor mapping, not evaluated yet"));
+    CHECK(has(html, "no training curve"));
+    CHECK(unbalanced(html) == "");
+}
+
+TEST_CASE("labels are moved apart within their bounds") {
+    std::vector<double> y{10, 11, 12, 100};
+    spread_labels(y, 10, 5, 100);
+    CHECK(y[0] >= 5 - 1e-9);
+    for (int i = 1; i < 4; ++i) CHECK(y[i] - y[i - 1] >= 10 - 1e-6);
+    CHECK(y[3] <= 100 + 1e-9);
+}
+
+TEST_CASE("numbers in words") {
+    CHECK(short_count(950) == "950");
+    CHECK(short_count(12345) == "12.3\u00a0k");
+    CHECK(short_count(999990) == "1\u00a0M");
+    CHECK(short_count(2e6) == "2\u00a0M");
+    CHECK(duration(4.25) == "4.2 s");
+    CHECK(duration(3599.6) == "1 h 0 min");
+    CHECK(duration(75) == "1 min 15 s");
+    CHECK(significant(0.00012345) == "0.000123");
+    CHECK(significant(-0.0) == "0");
+    CHECK(fixed(-0.04, 1) == "0.0");
+    CHECK(level_title("holdout_interpolate") == "Holdout, interpolate");
+    CHECK(level_title("train") == "Train");
+    CHECK(shortened("abcdefghijklmnopqrstuvwxyz\u00e9\u00e9") == "abcdefghijklmnopqrstuvwxyz\u2026");
+}
