@@ -241,7 +241,7 @@ private:
                                            {"steps_per_second", "steps per second"}, {"lag", "lag of the policy, updates"}}) {
             const auto lines = series(task, column);
             if (lines.empty()) continue;
-            chart_frame frame{.width = 390, .height = 250, .y_title = name, .from_zero = false};
+            chart_frame frame{.width = 390, .height = 250, .y_title = name, .from_zero = false, .label_y = false};
             charts += "<div class='plot'><h4>" + in_words(name) + "</h4>" + line_chart(lines, frame) + "</div>";
         }
         if (charts.empty()) return "";

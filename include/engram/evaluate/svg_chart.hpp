@@ -52,6 +52,7 @@ struct chart_frame {
     std::string y_title;
     std::optional<double> maximum = {}, random = {};  // horizontal lines
     bool from_zero = true;                  // the y axis holds 0
+    bool label_y = true;                    // y_title stands beside the axis
     bool label_ends = false;                // names at the right end of the lines, in place of a legend
 };
 
@@ -123,7 +124,7 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
     const double plot_height = bottom - top, plot_width = right - left;
     for (const double y : round_ticks(low, high, std::max(2, static_cast<int>(plot_height / 62)))) {
         out += "<line class='grid' x1='" + fixed(left, 1) + "' x2='" + fixed(right, 1) + "' y1='" + fixed(py(y), 1) + "' y2='" +
-               fixed(py(y), 1) + "'/>" + svg_text(left - 8, py(y) + 4, "end", significant(y), "tick");
+               fixed(py(y), 1) + "'/>" + svg_text(left - 8, py(y) + 4, "end", short_count(y), "tick");
     }
     for (const double x : round_ticks(0, last, std::max(2, static_cast<int>(plot_width / 110)))) {
         out += "<line class='axis' x1='" + fixed(px(x), 1) + "' x2='" + fixed(px(x), 1) + "' y1='" + fixed(bottom, 1) + "' y2='" +
@@ -131,9 +132,10 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
                svg_text(px(x), bottom + 19, px(x) > right - 12 && !frame.label_ends ? "end" : "middle", short_count(x), "tick");
     }
     out += "<line class='axis' x1='" + fixed(left, 1) + "' x2='" + fixed(right, 1) + "' y1='" + fixed(bottom, 1) + "' y2='" +
-           fixed(bottom, 1) + "'/>" + svg_text((left + right) / 2, frame.height - 8.0, "middle", "environment steps", "title") +
-           "<text class='title' text-anchor='middle' transform='translate(13," + fixed((top + bottom) / 2, 1) +
-           ") rotate(-90)'>" + escape_html(frame.y_title) + "</text>";
+           fixed(bottom, 1) + "'/>" + svg_text((left + right) / 2, frame.height - 8.0, "middle", "environment steps", "title");
+    if (frame.label_y)
+        out += "<text class='title' text-anchor='middle' transform='translate(13," + fixed((top + bottom) / 2, 1) +
+               ") rotate(-90)'>" + escape_html(frame.y_title) + "</text>";
     for (const auto& [value, name] : {std::pair{frame.maximum, "maximum "}, {frame.random, "acting at random "}}) {
         if (!value) continue;
         out += "<line class='reference' x1='" + fixed(left, 1) + "' x2='" + fixed(right, 1) + "' y1='" + fixed(py(*value), 1) +
