@@ -244,7 +244,7 @@ struct pick_kernel final : kernel<Backend> {
     void forward(int t, int steps) override {
         for (int r = 0; r < steps * batch; ++r) {
             const real i = index.at(t)[r * index.stride];
-            require(i >= 0 && i < in.width, name, ": index ", i, " is outside 0..", in.width - 1);
+            require(i >= 0 && static_cast<int>(i) < in.width, name, ": index ", i, " is outside 0..", in.width - 1);
             out.at(t)[r * out.stride] = in.at(t)[r * in.stride + static_cast<int>(i)];
         }
     }
@@ -280,7 +280,7 @@ struct one_hot_kernel final : kernel<Backend> {
             real* y = out.at(t) + r * out.stride;
             std::fill_n(y, out.width, real(0));
             const real i = index.at(t)[r * index.stride];
-            if (i >= 0 && i < out.width) y[static_cast<int>(i)] = 1;
+            if (i >= 0 && static_cast<int>(i) < out.width) y[static_cast<int>(i)] = 1;
         }
     }
     int batch;
@@ -309,7 +309,7 @@ struct embed_kernel final : kernel<Backend> {
         const real* rows = store->values(table);
         for (int r = 0; r < steps * batch; ++r) {
             const real i = index.at(t)[r * index.stride];
-            require(i >= 0 && i < count, name, ": index ", i, " is outside 0..", count - 1);
+            require(i >= 0 && static_cast<int>(i) < count, name, ": index ", i, " is outside 0..", count - 1);
             std::copy_n(rows + static_cast<int>(i) * out.width, out.width, out.at(t) + r * out.stride);
         }
     }
