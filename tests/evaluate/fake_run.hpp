@@ -34,7 +34,7 @@ inline void fake_run(const std::string& folder, const std::string& ablation, int
     engram::write_json(folder + "/summary.json", summary);
     std::string csv = "step,update,episodes,reward,reward_smooth,loss,mystery\n";
     for (int i = 1; i <= 20; ++i)
-        csv += std::to_string(50 * i) + "," + std::to_string(i) + ",2," + (i % 5 == 0 ? "" : std::to_string(i + seed)) + "," +
+        csv += std::to_string(50 * i) + "," + std::to_string(i) + "," + std::to_string(2 * i) + "," + (i % 5 == 0 ? "" : std::to_string(i + seed)) + "," +
                std::to_string(i) + "," + std::to_string(1.0 / i) + ",text\n";
     engram::write_file(folder + "/metrics.csv", csv);
 }

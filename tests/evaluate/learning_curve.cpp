@@ -18,7 +18,7 @@ run_record with_metrics(const std::string& text) {
 
 TEST_CASE("windows count by their episodes and their distance") {
     // h = 3 % of 1000 = 30. At 500: windows at 490 (w 2/3, 1 episode) and 510 (w 2/3, 3 episodes), 540 is out of reach.
-    const auto run = with_metrics("step,episodes,reward\n490,1,10\n510,3,20\n540,5,90\n1000,1,7\n");
+    const auto run = with_metrics("step,episodes,reward\n490,1,10\n510,4,20\n540,9,90\n1000,10,7\n");
     const auto curve = smooth_curve(run.metrics, "reward", curve_grid(1000, 100));
     CHECK(curve.x.front() == 490);
     CHECK(curve.x.back() == 1000);
@@ -31,7 +31,7 @@ TEST_CASE("windows count by their episodes and their distance") {
 }
 
 TEST_CASE("empty cells do not count, and a constant stays one") {
-    const auto run = with_metrics("step,episodes,reward\n100,0,\n200,3,4\n300,0,nan\n400,2,4\n");
+    const auto run = with_metrics("step,episodes,reward\n100,0,\n200,3,4\n300,3,nan\n400,5,4\n");
     const auto curve = smooth_curve(run.metrics, "reward", curve_grid(400, 40));
     REQUIRE(!curve.x.empty());
     CHECK(curve.x.front() == 200);

@@ -5,7 +5,8 @@
 // their mean and the band from their least to their greatest.
 //
 //   y(g) = sum_i w_i e_i r_i / sum_i w_i e_i,  w_i = max(0, 1 - |x_i - g| / h),  h = 3 % of the longest run,
-// where r_i is the mean reward of the e_i episodes that ended in window i. Grid points out of a run's own steps are
+// where r_i is the mean reward of the e_i episodes that ended in window i; the column `episodes` counts them from the
+// start of the run. Grid points out of a run's own steps are
 // left out; where no window is within h, the neighbours on both sides are joined by a line.
 
 #include <algorithm>
@@ -41,10 +42,13 @@ inline curve_points smooth_curve(const metrics_columns& metrics, std::string_vie
     if (!steps || !values || grid.empty()) return out;
     const auto* episodes = column == "reward" ? metrics.find("episodes") : nullptr;
     std::vector<double> weight;
+    double before = 0;
     for (std::size_t i = 0; i < values->size(); ++i) {
         if (!std::isfinite((*values)[i]) || !std::isfinite((*steps)[i])) continue;
         if (!raw.x.empty() && (*steps)[i] < raw.x.back()) continue;  // what a resumed run repeated
-        const double e = episodes && (*episodes)[i] > 0 ? (*episodes)[i] : 1;
+        const double count = episodes && std::isfinite((*episodes)[i]) ? (*episodes)[i] : before + 1;
+        const double e = std::max(1.0, count - before);
+        before = count;
         raw.x.push_back((*steps)[i]), raw.y.push_back((*values)[i]), weight.push_back(e);
     }
     if (raw.x.empty()) return out;
