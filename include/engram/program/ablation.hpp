@@ -1,0 +1,105 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// A program for one agent type: `int main(int argc, char** argv) { return run_ablation<my_agent>("my_agent", argc, argv); }`
+// trains, evaluates, describes and samples it.
+//
+// An agent is seen by the rest of the program as an `ablation`: its settings as text, and a way to trace it. A traced
+// model does not depend on the policies any more, so everything behind this face is compiled once, in engram_program.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <engram/core/settings.hpp>
+#include <engram/model/agent.hpp>
+
+namespace engram {
+
+enum class setting_kind { boolean, integer, number, text, list };
+
+/// One setting as text.
+struct setting {
+    std::string name, value;
+    setting_kind kind;
+};
+
+template <reflected S>
+std::vector<setting> list_settings(const S& settings) {
+    std::vector<setting> all;
+    for_each_setting(settings, [&](const std::string& name, const auto& value) {
+        using type = std::remove_cvref_t<decltype(value)>;
+        const setting_kind kind = std::is_same_v<type, bool>          ? setting_kind::boolean
+                                  : std::is_integral_v<type>          ? setting_kind::integer
+                                  : std::is_floating_point_v<type>    ? setting_kind::number
+                                  : std::is_same_v<type, std::string> ? setting_kind::text
+                                                                      : setting_kind::list;
+        all.push_back({name, to_text(value), kind});
+    });
+    return all;
+}
+
+/// What a program knows of its agent.
+struct ablation {
+    virtual ~ablation() = default;
+    virtual std::string name() const = 0;
+    /// Slot and policy, five times.
+    virtual std::vector<std::pair<std::string, std::string>> policies() const = 0;
+    virtual std::vector<setting> settings() const = 0;
+    /// All or none of the pairs of name and value.
+    virtual void set(const std::vector<std::pair<std::string, std::string>>& pairs) = 0;
+    virtual traced_agent<cpu<float>> trace(const task_shape& task, std::uint64_t seed) const = 0;
+};
+
+/// Name of a policy: its member `name`, or that of its type without namespaces.
+template <class P>
+std::string policy_name() {
+    if constexpr (requires { std::string(P::name); }) {
+        return P::name;
+    } else {
+        std::string_view text = __PRETTY_FUNCTION__;
+        text.remove_prefix(text.find("P = ") + 4);
+        text = text.substr(0, text.find_first_of(";]"));
+        const auto arguments = text.find('<');
+        const auto colon = text.substr(0, arguments).rfind("::");
+        return std::string(colon == text.npos ? text : text.substr(colon + 2));
+    }
+}
+
+template <class Agent>
+class ablation_of final : public ablation {
+public:
+    explicit ablation_of(std::string name) : name_(std::move(name)) {}
+
+    std::string name() const override { return name_; }
+    std::vector<std::pair<std::string, std::string>> policies() const override {
+        return {{"encoder", policy_name<typename Agent::encoder>()},
+                {"controller", policy_name<typename Agent::controller>()},
+                {"memory", policy_name<typename Agent::memory>()},
+                {"auxiliary", policy_name<typename Agent::auxiliary>()},
+                {"learner", policy_name<typename Agent::learner>()}};
+    }
+    std::vector<setting> settings() const override { return list_settings(settings_); }
+    void set(const std::vector<std::pair<std::string, std::string>>& pairs) override { engram::set(settings_, pairs); }
+    traced_agent<cpu<float>> trace(const task_shape& task, std::uint64_t seed) const override {
+        return Agent::template trace<cpu<float>>(settings_, task, seed);
+    }
+
+private:
+    std::string name_;
+    typename Agent::settings settings_;
+};
+
+/// The program itself; returns its exit code: 0, 1 (it failed while running), 2 (bad input), 130 (interrupted).
+int run_program(ablation& model, int argc, char** argv);
+
+template <class Agent>
+int run_ablation(const char* name, int argc, char** argv) {
+    ablation_of<Agent> model(name);
+    return run_program(model, argc, argv);
+}
+
+}  // namespace engram

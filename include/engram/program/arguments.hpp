@@ -1,0 +1,24 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// The command line of an ablation's program. A setting may be written --set memory.slots=1024 or --memory.slots 1024.
+// Every mistake is one sentence with the nearest valid name.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace engram {
+
+struct arguments {
+    std::string command;
+    std::optional<std::string> task, steps, seed, out, preset, threads, device, data, stimuli, mode, from, episodes, evaluate,
+        checkpoint_every;
+    std::vector<std::string> set, level;
+    bool resume = false, quiet = false;
+};
+
+/// Nothing when only help was asked for, which has been printed then.
+std::optional<arguments> parse_arguments(const std::string& program, int argc, char** argv);
+
+}  // namespace engram

@@ -1,0 +1,27 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// The four commands; each returns an exit code and throws engram::error for bad input.
+
+#include <string>
+
+#include <engram/program/ablation.hpp>
+#include <engram/program/arguments.hpp>
+
+namespace engram {
+
+/// Something went wrong while running, not with what was asked for: exit code 1.
+struct run_error : error {
+    using error::error;
+};
+
+int train(ablation& model, const arguments& a);
+int evaluate(ablation& model, const arguments& a);
+int describe(ablation& model, const arguments& a);
+int sample(ablation& model, const arguments& a);
+
+/// From now on SIGINT and SIGTERM are noted instead of ending the program; the third one ends it at once.
+void catch_interrupts();
+bool interrupted();
+
+}  // namespace engram

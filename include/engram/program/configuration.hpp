@@ -1,0 +1,72 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// All that determines a run: the agent with its settings, the task, the seed, the length. It is written to config.json of
+// the run folder and, without what may change from one resumption to the next, into every checkpoint.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <engram/evaluate/levels.hpp>
+#include <engram/io/json.hpp>
+#include <engram/program/ablation.hpp>
+#include <engram/task/registry.hpp>
+#include <engram/train/trainer.hpp>
+
+namespace engram {
+
+struct run_settings {
+    rollout_settings rollout;
+    optimiser_settings optimiser;
+    task_options task;
+};
+
+class configuration {
+public:
+    explicit configuration(ablation& model) : model_(&model) {}
+
+    std::string task, preset, mode = "synchronous", device = "cpu";
+    std::int64_t seed = 1, steps = 0, checkpoint_every = 100'000, evaluation_episodes = 100;
+    int threads = 1;
+    run_settings run;
+
+    ablation& model() const { return *model_; }
+    /// Settings of the agent, then of the run.
+    std::vector<setting> settings() const;
+    /// Changes settings of either kind; throws with the nearest name for an unknown one.
+    void set(const std::vector<std::pair<std::string, std::string>>& pairs);
+    /// Texts `name=value`.
+    void assign(const std::vector<std::string>& assignments);
+    /// Applies the values of a preset for the task where the agent has them, and its number of steps.
+    void apply_preset(const std::string& name);
+
+    json to_json() const;
+    void from_json(const json& content, const std::string& source);
+
+private:
+    ablation* model_;
+};
+
+/// Settings as nested JSON: {"memory": {"slots": 1024}}.
+json settings_to_json(const std::vector<setting>& settings);
+/// The inverse: names and texts.
+std::vector<std::pair<std::string, std::string>> settings_from_json(const json& settings, const std::string& source);
+
+/// A configuration's task, its images, and its agent.
+struct prepared_run {
+    explicit prepared_run(const configuration& config);
+    level_maker maker() const;
+
+    task_options options;
+    task_info info;
+    std::shared_ptr<const stimulus_set> stimuli;
+    traced_agent<cpu<float>> agent;
+};
+
+}  // namespace engram
+
+BOOST_HANA_ADAPT_STRUCT(engram::task_options, data, stimuli, stimulus_count, frame, scheme, length, length_spread);
+BOOST_HANA_ADAPT_STRUCT(engram::run_settings, rollout, optimiser, task);

@@ -1,0 +1,34 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// One episode of one environment, step by step: what was seen and done, and what the memory read.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <engram/io/png.hpp>
+#include <engram/program/configuration.hpp>
+
+namespace engram {
+
+struct recorded_read {
+    int when;    // the step whose write was recalled
+    float weight;
+};
+
+struct recorded_step {
+    std::vector<float> observation;
+    std::optional<trial_event> event;
+    int action = 0;
+    float reward = 0;
+    std::vector<recorded_read> reads;
+};
+
+/// Plays until the episode ends, or `stop` says so.
+std::vector<recorded_step> play_episode(const prepared_run& run, const std::string& level, std::uint64_t seed, int longest = 100'000);
+
+/// An observation as a picture, every number scaled from the task's range to a byte, every pixel `scale` times as large.
+picture observation_picture(const task_info& info, const std::vector<float>& observation, int scale = 1);
+
+}  // namespace engram

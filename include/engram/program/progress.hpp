@@ -1,0 +1,32 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// A progress bar on stderr: on a terminal one line, drawn at most five times a second; elsewhere a line every half minute.
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace engram {
+
+class progress_bar {
+public:
+    progress_bar(bool quiet, std::int64_t first_step, std::int64_t last_step, double maximum_reward);
+    ~progress_bar();
+    progress_bar(const progress_bar&) = delete;
+    progress_bar& operator=(const progress_bar&) = delete;
+    /// Where training stands; `reward` is NaN before the first episode has ended.
+    void show(std::int64_t step, double reward);
+    /// Leaves the line as it is and goes to the next one.
+    void finish();
+
+private:
+    using clock = std::chrono::steady_clock;
+    std::string line(std::int64_t step, double reward, double seconds) const;
+    bool on_, terminal_, drawn_ = false;
+    std::int64_t first_, last_;
+    double maximum_;
+    clock::time_point start_, shown_;
+};
+
+}  // namespace engram

@@ -1,0 +1,69 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// What a program writes into a run folder, besides what the report reads:
+//
+//   config.json   metrics.csv   summary.json   retrieval.json   checkpoint/latest.safetensors
+//
+// Everything but metrics.csv is written whole or not at all. metrics.csv grows by whole rows; a resumed run drops those
+// behind its checkpoint.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <engram/io/safetensors.hpp>
+#include <engram/program/configuration.hpp>
+
+namespace engram {
+
+struct run_paths {
+    std::string folder;
+    std::string config() const { return folder + "/config.json"; }
+    std::string metrics() const { return folder + "/metrics.csv"; }
+    std::string summary() const { return folder + "/summary.json"; }
+    std::string retrieval() const { return folder + "/retrieval.json"; }
+    std::string checkpoint() const { return folder + "/checkpoint/latest.safetensors"; }
+};
+
+/// Makes a folder and those above it.
+void make_folder(const std::string& path);
+bool file_exists(const std::string& path);
+/// Removes what a run that was killed while writing left beside its files.
+void remove_leftovers(const run_paths& paths);
+
+/// Rows of numbers under named columns; NaN is an empty cell.
+class metrics_file {
+public:
+    /// Keeps the rows up to `step`; none of them when it is 0.
+    metrics_file(const std::string& path, const std::vector<std::string>& columns, std::int64_t step);
+    metrics_file(const metrics_file&) = delete;
+    metrics_file& operator=(const metrics_file&) = delete;
+    ~metrics_file();
+    void write(const std::vector<double>& row);
+    /// To the disk: a checkpoint must not know more than the rows before it.
+    void flush();
+
+private:
+    void append(const std::string& text);
+    std::string path_;
+    int file_ = -1;
+};
+
+/// Marks a checkpoint with what wrote it.
+void stamp_checkpoint(safetensors& file, const configuration& config);
+/// Throws, saying what differs, unless the checkpoint was written by this ablation on this task; with `exactly`, with the
+/// same settings, seed and threads too.
+void check_checkpoint(const safetensors& file, const configuration& config, bool exactly);
+/// The weights alone.
+void load_weights(const safetensors& file, parameters<float>& store);
+
+/// Evaluates the levels (all when there are none) and puts them into `summary`; false when `stop` ended it early.
+bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& levels, int episodes, std::uint64_t seed,
+                     const std::function<bool()>& stop, json& summary);
+/// One episode with what the memory read, where the agent has one that tells and the task has trials.
+bool record_retrieval(const prepared_run& run, const std::string& ablation, std::uint64_t seed, const std::string& path);
+/// The table of levels of a summary.
+std::string level_table(const json& summary);
+
+}  // namespace engram

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+
+#include <engram/program/configuration.hpp>
+#include <engram/program/presets.hpp>
+
+namespace engram {
+
+namespace {
+
+json value_to_json(const setting& s) {
+    if (s.kind == setting_kind::text) return s.value;
+    if (s.kind != setting_kind::list) return json::parse(s.value);
+    json list = json::array();
+    for (const int number : parse<std::vector<int>>(s.name, s.value)) list.push_back(number);
+    return list;
+}
+
+std::string text_of(const json& value, const std::string& name, const std::string& source) {
+    if (value.is_string()) return value.get<std::string>();
+    if (!value.is_array()) {
+        require(value.is_number() || value.is_boolean(), source, ": ", name, ": expected one value, got ", value.type_name());
+        return value.dump();
+    }
+    std::string list;
+    for (const auto& item : value) list += (list.empty() ? "" : ",") + text_of(item, name, source);
+    return list;
+}
+
+void flatten_json(const json& object, const std::string& prefix, const std::string& source,
+                  std::vector<std::pair<std::string, std::string>>& pairs) {
+    for (const auto& item : object.items()) {
+        const std::string name = prefix.empty() ? item.key() : prefix + "." + item.key();
+        if (item.value().is_object()) flatten_json(item.value(), name, source, pairs);
+        else pairs.emplace_back(name, text_of(item.value(), name, source));
+    }
+}
+
+bool is_run_setting(const std::string& name) {
+    const std::string group = name.substr(0, name.find('.'));
+    return group == "rollout" || group == "optimiser" || group == "task";
+}
+
+}  // namespace
+
+json settings_to_json(const std::vector<setting>& settings) {
+    json out = json::object();
+    for (const setting& s : settings) {
+        json* place = &out;
+        std::string_view rest = s.name;
+        for (std::size_t dot; (dot = rest.find('.')) != rest.npos; rest.remove_prefix(dot + 1))
+            place = &(*place)[std::string(rest.substr(0, dot))];
+        (*place)[std::string(rest)] = value_to_json(s);
+    }
+    return out;
+}
+
+std::vector<std::pair<std::string, std::string>> settings_from_json(const json& settings, const std::string& source) {
+    require(settings.is_object(), source, ": 'settings' must be an object");
+    std::vector<std::pair<std::string, std::string>> pairs;
+    flatten_json(settings, "", source, pairs);
+    return pairs;
+}
+
+std::vector<setting> configuration::settings() const {
+    auto all = model_->settings();
+    for (auto& s : list_settings(run)) all.push_back(std::move(s));
+    return all;
+}
+
+void configuration::set(const std::vector<std::pair<std::string, std::string>>& pairs) {
+    std::vector<std::string> names;
+    for (const auto& s : settings()) names.push_back(s.name);
+    std::vector<std::pair<std::string, std::string>> of_agent, of_run;
+    for (const auto& pair : pairs) {
+        require_known("setting", pair.first, names);
+        (is_run_setting(pair.first) ? of_run : of_agent).push_back(pair);
+    }
+    run_settings changed = run;
+    engram::set(changed, of_run);
+    model_->set(of_agent);
+    run = std::move(changed);
+}
+
+void configuration::assign(const std::vector<std::string>& assignments) {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (const std::string& text : assignments) {
+        const auto equals = text.find('=');
+        require(equals != text.npos, "--set expects name=value, got '", text, "'");
+        pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+    set(pairs);
+}
+
+void configuration::apply_preset(const std::string& name) {
+    const engram::preset& chosen = find_preset(name);
+    std::vector<std::string> names;
+    for (const auto& s : settings()) names.push_back(s.name);
+    const auto has = [&](const std::string& wanted) {
+        return wanted.empty() || std::find(names.begin(), names.end(), wanted) != names.end();
+    };
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (const auto& v : chosen.values)
+        if (has(v.setting) && has(v.with) && (*v.task == 0 || v.task == task)) pairs.emplace_back(v.setting, v.value);
+    set(pairs);
+    preset = name;
+    steps = chosen.steps;
+}
+
+json configuration::to_json() const {
+    return {{"ablation", model_->name()}, {"task", task}, {"preset", preset}, {"seed", seed}, {"steps", steps},
+            {"threads", threads}, {"mode", mode}, {"device", device}, {"checkpoint_every", checkpoint_every},
+            {"evaluation_episodes", evaluation_episodes}, {"settings", settings_to_json(settings())}};
+}
+
+void configuration::from_json(const json& content, const std::string& source) {
+    require(content.is_object(), source, ": expected an object");
+    const auto has = [&](const char* key) {
+        require(content.contains(key), source, ": no '", key, "'; the file is incomplete");
+        return &content.at(key);
+    };
+    const auto text = [&](const char* key) {
+        const json* value = has(key);
+        require(value->is_string(), source, ": '", key, "' must be a text");
+        return value->get<std::string>();
+    };
+    const auto number = [&](const char* key) {
+        const json* value = has(key);
+        require(value->is_number_integer(), source, ": '", key, "' must be an integer");
+        return value->get<std::int64_t>();
+    };
+    const std::string ablation = text("ablation");
+    require(ablation == model_->name(), source, ": this is a run of engram-", ablation, ", expected one of engram-", model_->name());
+    task = text("task"), preset = text("preset"), mode = text("mode"), device = text("device");
+    seed = number("seed"), steps = number("steps"), checkpoint_every = number("checkpoint_every");
+    evaluation_episodes = number("evaluation_episodes");
+    threads = static_cast<int>(number("threads"));
+    try {
+        set(settings_from_json(*has("settings"), source));
+    } catch (const error& problem) {
+        fail(source, ": ", problem.what());
+    }
+}
+
+prepared_run::prepared_run(const configuration& config)
+    : options(config.run.task), info(describe_task(config.task, options)), stimuli(load_stimuli(options)),
+      agent(config.model().trace({{info.observation.height, info.observation.width, info.observation.channels}, info.actions},
+                                 static_cast<std::uint64_t>(config.seed))) {}
+
+level_maker prepared_run::maker() const {
+    return [name = info.name, options = options, stimuli = stimuli](const std::string& level, int count, std::uint64_t seed) {
+        return make_environment(name, level, count, seed, 0, options, stimuli);
+    };
+}
+
+}  // namespace engram

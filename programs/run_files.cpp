@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include <engram/program/run_files.hpp>
+
+namespace engram {
+
+void make_folder(const std::string& path) {
+    std::error_code problem;
+    std::filesystem::create_directories(path, problem);
+    require(!problem, "cannot make the folder ", path, ": ", problem.message());
+}
+
+bool file_exists(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored);
+}
+
+void remove_leftovers(const run_paths& paths) {
+    std::vector<std::filesystem::path> found;
+    for (const std::string& file : {paths.config(), paths.metrics(), paths.summary(), paths.retrieval(), paths.checkpoint()}) {
+        const std::filesystem::path path(file);
+        std::error_code ignored;
+        for (const auto& entry : std::filesystem::directory_iterator(path.parent_path(), ignored)) {
+            const std::string name = entry.path().filename().string(), start = path.filename().string() + ".";
+            if (name.starts_with(start) && name.size() == start.size() + 6) found.push_back(entry.path());
+        }
+    }
+    std::error_code ignored;
+    for (const auto& path : found) std::filesystem::remove(path, ignored);
+}
+
+// --- metrics.csv ---
+
+metrics_file::metrics_file(const std::string& path, const std::vector<std::string>& columns, std::int64_t step) : path_(path) {
+    std::string header, kept;
+    for (const auto& column : columns) header += (header.empty() ? "" : ",") + column;
+    header += "\n";
+    if (step > 0 && file_exists(path)) {
+        const bytes content = read_file(path);
+        std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
+        require(text.starts_with(header), path, ": its columns are not those of this run, ", header.substr(0, header.size() - 1));
+        text.remove_prefix(header.size());
+        for (std::size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
+            std::int64_t at = -1;
+            std::from_chars(text.data(), text.data() + end, at);
+            if (at < 0 || at > step) break;
+            kept += text.substr(0, end + 1);
+        }
+    }
+    write_file(path, header + kept);
+    file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    require(file_ >= 0, "cannot write ", path, ": ", std::strerror(errno));
+}
+
+metrics_file::~metrics_file() {
+    if (file_ >= 0) ::close(file_);
+}
+
+void metrics_file::write(const std::vector<double>& row) {
+    std::string line;
+    for (const double& x : row) {
+        if (&x != row.data()) line += ',';
+        if (std::isfinite(x)) line += fmt::format("{}", x == std::floor(x) && std::abs(x) < 1e15 ? static_cast<std::int64_t>(x) : x);
+    }
+    append(line + "\n");
+}
+
+void metrics_file::append(const std::string& text) {
+    ssize_t put;
+    do put = ::write(file_, text.data(), text.size());
+    while (put < 0 && errno == EINTR);
+    require(put >= 0, "cannot write ", path_, ": ", std::strerror(errno));
+    require(put == static_cast<ssize_t>(text.size()), "cannot write ", path_, ": the disk is full");
+}
+
+void metrics_file::flush() {
+    require(::fsync(file_) == 0 || errno == EINVAL, "cannot write ", path_, ": ", std::strerror(errno));
+}
+
+// --- checkpoints ---
+
+namespace {
+
+// Where the data lie may change from one resumption to the next.
+json lasting_settings(const configuration& config) {
+    auto all = config.settings();
+    std::erase_if(all, [](const setting& s) { return s.name == "task.data"; });
+    return settings_to_json(all);
+}
+
+void require_same(const std::string& source, const std::string& what, const std::string& found, const std::string& expected) {
+    require(found == expected, source, " was written with ", what, " ", found, ", expected ", expected, "; nothing was changed");
+}
+
+}  // namespace
+
+void stamp_checkpoint(safetensors& file, const configuration& config) {
+    file.metadata["format"] = "engram checkpoint 1";
+    file.metadata["ablation"] = config.model().name();
+    file.metadata["task"] = config.task;
+    file.metadata["seed"] = std::to_string(config.seed);
+    file.metadata["threads"] = std::to_string(config.threads);
+    file.metadata["mode"] = config.mode;
+    file.metadata["settings"] = lasting_settings(config).dump();
+}
+
+void check_checkpoint(const safetensors& file, const configuration& config, bool exactly) {
+    const auto& ablation = file.text_at("ablation");
+    require(ablation == config.model().name(), file.source(), " was written by engram-", ablation, ", expected engram-",
+            config.model().name(), "; nothing was changed");
+    require_same(file.source(), "task", file.text_at("task"), config.task);
+    const auto texts = [&](const json& settings) {
+        std::vector<setting> all;
+        for (auto& [name, value] : settings_from_json(settings, file.source())) all.push_back({name, value, setting_kind::text});
+        return all;
+    };
+    const auto found = texts(parse_json(file.text_at("settings"), file.source()));
+    const auto expected = texts(lasting_settings(config));
+    for (const auto& e : expected) {
+        const auto at = std::find_if(found.begin(), found.end(), [&](const setting& f) { return f.name == e.name; });
+        require(at != found.end(), file.source(), " knows no setting ", e.name, "; nothing was changed");
+        require_same(file.source(), e.name, at->value, e.value);
+    }
+    if (!exactly) return;
+    require_same(file.source(), "seed", file.text_at("seed"), std::to_string(config.seed));
+    require_same(file.source(), "threads", file.text_at("threads"), std::to_string(config.threads));
+    require_same(file.source(), "mode", file.text_at("mode"), config.mode);
+}
+
+void load_weights(const safetensors& file, parameters<float>& store) {
+    for (const auto& e : store.entries()) (void)file.values<float>(e.name, {e.rows, e.columns});
+    auto edit = store.edit();
+    for (const auto& e : store.entries()) {
+        const auto values = file.values<float>(e.name);
+        std::copy(values.begin(), values.end(), edit.flat().data() + e.offset);
+    }
+}
+
+// --- levels ---
+
+bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& levels, int episodes, std::uint64_t seed,
+                     const std::function<bool()>& stop, json& summary) {
+    if (!summary.contains("levels") || !summary["levels"].is_object()) summary["levels"] = json::object();
+    for (const std::string& level : levels.empty() ? run.info.levels : levels) {
+        const auto score = evaluate_level(run.agent, run.agent.store, run.maker(), level, episodes, seed, 50, stop);
+        if (score.episodes == 0) return false;
+        const auto& about = run.info.level(level);
+        summary["levels"][level] = {{"episodes", score.episodes}, {"mean", score.mean}, {"stderr", score.standard_error},
+                                    {"unit", run.info.unit}, {"maximum", static_cast<double>(about.maximum_reward)},
+                                    {"random", static_cast<double>(about.random_reward)}};
+    }
+    return true;
+}
+
+std::string level_table(const json& summary) {
+    std::string table = fmt::format("{:<24}{:>10}{:>10}{:>10}{:>14}\n", "level", "mean", "stderr", "maximum", "% of maximum");
+    for (const auto& [level, r] : summary.at("levels").items()) {
+        const double mean = r.at("mean").get<double>(), maximum = r.value("maximum", 0.0);
+        table += fmt::format("{:<24}{:>10.3f}{:>10.3f}{:>10.3g}{:>14.1f}\n", level, mean, r.at("stderr").get<double>(), maximum,
+                             maximum > 0 ? 100 * mean / maximum : std::nan(""));
+    }
+    return table;
+}
+
+}  // namespace engram

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include <engram/io/npy.hpp>
+#include <engram/program/commands.hpp>
+#include <engram/program/episode.hpp>
+#include <engram/program/run_files.hpp>
+
+namespace engram {
+
+namespace {
+
+constexpr int shown_steps = 200;    // in pictures; the arrays hold the whole episode
+constexpr int columns = 10;
+
+// Observations in reading order, ten a row, with a gap of two grey pixels.
+picture strip(const prepared_run& run, const std::vector<recorded_step>& steps) {
+    const int scale = std::max(1, 48 / std::max(run.info.observation.height, run.info.observation.width));
+    const int count = std::min(shown_steps, static_cast<int>(steps.size()));
+    const picture first = observation_picture(run.info, steps[0].observation, scale);
+    const int rows = (count + columns - 1) / columns, across = std::min(columns, count), gap = 2;
+    picture all{rows * (first.height + gap) + gap, across * (first.width + gap) + gap, first.channels, {}};
+    const auto row = static_cast<std::ptrdiff_t>(all.width) * all.channels;
+    all.pixels.assign(static_cast<std::size_t>(row * all.height), 128);
+    for (int i = 0; i < count; ++i) {
+        const picture one = observation_picture(run.info, steps[static_cast<std::size_t>(i)].observation, scale);
+        const auto width = static_cast<std::ptrdiff_t>(one.width) * one.channels;
+        for (int y = 0; y < one.height; ++y)
+            std::copy_n(one.pixels.begin() + y * width, width,
+                        all.pixels.begin() + (gap + (i / columns) * (one.height + gap) + y) * row +
+                            std::ptrdiff_t{gap + (i % columns) * (one.width + gap)} * one.channels);
+    }
+    return all;
+}
+
+}  // namespace
+
+int sample(ablation& model, const arguments& a) {
+    require(a.from.has_value(), "sample: --from is missing; name a run folder");
+    const run_paths paths{*a.from};
+    require(file_exists(paths.config()), paths.folder, " is no run folder: it has no config.json");
+    configuration config(model);
+    config.from_json(read_json(paths.config()), paths.config());
+    if (a.data) config.set({{"task.data", *a.data}});
+    const auto seed = a.seed ? parse<std::int64_t>("--seed", *a.seed) : config.seed;
+    const task_info info = describe_task(config.task, config.run.task);
+    const bool held_out = std::find(info.levels.begin(), info.levels.end(), "holdout_interpolate") != info.levels.end();
+    const std::string level = !a.level.empty() ? a.level.back() : held_out ? "holdout_interpolate" : info.levels.front();
+    require_known("level", level, info.levels);
+    require(file_exists(paths.checkpoint()), paths.folder, " holds no checkpoint yet; train it first");
+    const auto file = safetensors::read(paths.checkpoint());
+    check_checkpoint(file, config, false);
+    const prepared_run run(config);
+    load_weights(file, *run.agent.store);
+
+    const auto steps = play_episode(run, level, static_cast<std::uint64_t>(seed));
+    const std::string folder = a.out.value_or(paths.folder + "/sample");
+    make_folder(folder);
+    const int T = static_cast<int>(steps.size());
+    std::vector<float> observations, rewards, read(static_cast<std::size_t>(T) * static_cast<std::size_t>(T));
+    std::vector<std::int32_t> actions;
+    double total = 0;
+    for (int t = 0; t < T; ++t) {
+        const auto& step = steps[static_cast<std::size_t>(t)];
+        observations.insert(observations.end(), step.observation.begin(), step.observation.end());
+        actions.push_back(step.action);
+        rewards.push_back(step.reward);
+        total += static_cast<double>(step.reward);
+        for (const auto& r : step.reads) read[static_cast<std::size_t>(t) * static_cast<std::size_t>(T) + static_cast<std::size_t>(r.when)] += r.weight;
+    }
+    const auto& shape = run.info.observation;
+    write_png(folder + "/observations.png", strip(run, steps));
+    write_npy<float>(folder + "/observations.npy", observations, {T, shape.height, shape.width, shape.channels});
+    write_npy<std::int32_t>(folder + "/actions.npy", actions, {T});
+    write_npy<float>(folder + "/rewards.npy", rewards, {T});
+    std::string files = "observations.png, observations.npy, actions.npy, rewards.npy";
+    if (run.agent.read_weight) {
+        const int side = std::min(shown_steps, T), scale = std::max(1, 400 / side);
+        picture image{side * scale, side * scale, 1, {}};
+        for (int y = 0; y < image.height; ++y)
+            for (int x = 0; x < image.width; ++x) {
+                const float w = read[static_cast<std::size_t>(y / scale) * static_cast<std::size_t>(T) + static_cast<std::size_t>(x / scale)];
+                image.pixels.push_back(static_cast<std::uint8_t>(std::lround(255.0f * std::clamp(w, 0.0f, 1.0f))));
+            }
+        write_png(folder + "/read_weights.png", image);
+        write_npy<float>(folder + "/read_weights.npy", read, {T, T});
+        files += ", read_weights.png, read_weights.npy (row: step, column: step whose write was read)";
+    }
+    fmt::print("{}: {} steps, reward {:g} of {:g}; in {}: {}\n", level, T, total, static_cast<double>(run.info.maximum_reward(level)), folder, files);
+    return 0;
+}
+
+}  // namespace engram
