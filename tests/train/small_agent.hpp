@@ -33,6 +33,7 @@ inline traced_agent<backend> trace(std::uint64_t seed = 1, int hidden = 16) {
     s.memory.slots = 32;
     s.memory.key = 16;
     s.memory.neighbours = 4;
+    s.learner.discount = 0;   // what is shown next does not depend on what was done
     const auto info = task::describe(options());
     const auto& seen = info.observation;
     return model::trace<backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
