@@ -16,6 +16,7 @@
 
 #include <engram/core/settings.hpp>
 #include <engram/model/agent.hpp>
+#include <engram/program/compiled_operations.hpp>
 
 namespace engram {
 

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Seconds that the compiler takes, beside their budgets: the main program of an ablation (15 s), and a file that does
+# nothing but include engram.hpp (3 s). CPU time (user and system) is what the budgets are for: other work on the
+# machine lengthens the time on the clock. Exit status 1 when a budget is exceeded.
+#   benchmarks/compile.sh [ABLATION...]          default: mra lstm_mem_rec
+# CXX (g++), FLAGS (those of a release build for this machine)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+compiler=${CXX:-g++}
+flags=${FLAGS:--std=c++20 -O3 -march=native -ffp-contract=fast}
+includes=(-Iinclude)
+for folder in /usr/include/eigen3 /usr/local/include/eigen3; do [[ ! -d $folder ]] || includes+=(-isystem "$folder"); done
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+status=0
+# measure NAME BUDGET SOURCE
+measure() {
+    local clock cpu
+    TIMEFORMAT='%R %U %S'
+    # shellcheck disable=SC2086
+    if ! { time "$compiler" $flags "${includes[@]}" -c "$3" -o "$folder/object.o" 2> "$folder/errors"; } 2> "$folder/times"; then
+        cat "$folder/errors" >&2
+        echo "compile: $1 does not compile" >&2
+        status=1
+        return
+    fi
+    read -r clock cpu < <(awk '{ print $1, $2 + $3 }' "$folder/times")
+    printf '%-32s %6.1f s of CPU time, %6.1f s on the clock, budget %s s\n' "$1" "$cpu" "$clock" "$2"
+    if [[ $(awk -v a="$cpu" -v b="$2" 'BEGIN { print a > b }') == 1 ]]; then
+        printf 'compile: %s exceeds its budget\n' "$1" >&2
+        status=1
+    fi
+}
+
+echo '#include <engram/engram.hpp>' > "$folder/include.cpp"
+measure engram.hpp 3 "$folder/include.cpp"
+[[ $# -gt 0 ]] || set -- mra lstm_mem_rec
+for name; do
+    sed -e 's|@HEADER@|engram/catalogue.hpp|' -e "s|@TYPE@|engram::catalogue::$name|" -e "s|@NAME@|$name|" \
+        cmake/ablation.cpp.in > "$folder/$name.cpp"
+    measure "engram-$name" 15 "$folder/$name.cpp"
+done
+exit "$status"
