@@ -1,0 +1,81 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// The binder: what an operation may ask of the program that binds it.
+
+#include <memory>
+#include <string>
+
+#include <engram/graph/kernel.hpp>
+#include <engram/graph/plan.hpp>
+
+namespace engram {
+
+template <class Backend>
+class program;
+
+/// What an operation asks for when it is bound.
+template <class Backend>
+class binder {
+  public:
+    using real = typename Backend::real;
+
+    binder(program<Backend>& owner, int op) : program_(&owner), op_(op) {}
+
+    const operation<Backend>& op() const { return *program_->graph_.operations()[static_cast<std::size_t>(op_)]; }
+    int steps() const { return program_->options_.steps; }
+    int batch() const { return program_->options_.batch; }
+    int total_batch() const { return program_->options_.whole_batch(); }
+    int first_row() const { return program_->options_.first_row; }
+    bool side_effects() const { return program_->options_.side_effects; }
+
+    /// Called one step at a time (in a time loop, or because some inputs have no time).
+    bool stepwise() const { return program_->is_stepwise(op_); }
+    /// Input i is known before the time loop in which this operation stands.
+    bool hoisted(std::size_t i) const {
+        const auto& in = op().inputs[i];
+        return program_->plan_.place[static_cast<std::size_t>(op_)] == placement::loop && program_->options_.hoist &&
+               op().splits && !program_->plan_.in_loop[static_cast<std::size_t>(in.value)] &&
+               program_->graph_.info(in).rows == extent::sequence;
+    }
+    bool needs_backward() const { return program_->plan_.backward[static_cast<std::size_t>(op_)]; }
+
+    operand<real> in(std::size_t i) const { return program_->place_view(op().inputs[i], false); }
+    operand<real> out(std::size_t i) const { return program_->place_view(program_->whole(op().outputs[i]), false); }
+    /// Gradient of input i to write; null when nobody wants it.
+    operand<real> d_in(std::size_t i) const {
+        const view& v = op().inputs[i];
+        if (!needs_backward() || v.detached || !program_->plan_.active[static_cast<std::size_t>(v.value)]) return {};
+        return program_->place_view(v, true);
+    }
+    /// Gradient of output i to read; null when it is zero.
+    operand<real> d_out(std::size_t i) const {
+        const int v = op().outputs[i];
+        if (!program_->plan_.active[static_cast<std::size_t>(v)]) return {};
+        return program_->place_view(program_->whole(v), true);
+    }
+
+    parameters<real>& store() const { return *program_->store_; }
+    /// Gradient of a parameter; `accumulate` tells whether to add to it.
+    operand<real> d_parameter(parameter p) const {
+        operand<real> g;
+        if (!needs_backward()) return g;
+        const auto& entry = store()[p];
+        g.data = program_->gradient_.data() + entry.offset;
+        g.stride = g.width = entry.columns;
+        g.accumulate = program_->layout_.parameter_writers[static_cast<std::size_t>(p.id)] != 1;
+        return g;
+    }
+    /// The resource in use; read through the pointer at every call, because programs may exchange it.
+    std::shared_ptr<resource>* bound_resource(int id) const { return &program_->resources_[static_cast<std::size_t>(id)]; }
+    /// Where a loss adds its value.
+    double* loss_slot(const std::string& name) const { return program_->loss_slot(name); }
+    /// Counter of forward() calls, which noise is keyed by.
+    const std::uint64_t* replay_count() const { return &program_->replays_; }
+
+  private:
+    program<Backend>* program_;
+    int op_;
+};
+
+}  // namespace engram
