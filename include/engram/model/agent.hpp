@@ -62,25 +62,49 @@ struct clip_reward {
 
 namespace detail {
 
+template <class P>
+concept has_role = requires { typename P::role; };
+
+template <class P>
+struct role_of : std::type_identity<void> {};
+template <has_role P>
+struct role_of<P> : std::type_identity<typename P::role> {};
+
+template <class Role, class P>
+inline constexpr bool fills = std::is_same_v<Role, typename role_of<P>::type>;
+
 template <class Role, class... Policies>
-inline constexpr int claimed = (0 + ... + std::is_same_v<typename Policies::role, Role>);
+inline constexpr int claimed = (0 + ... + fills<Role, Policies>);
 
 template <class Role, class First, class... Rest>
-struct policy_of : std::conditional_t<std::is_same_v<typename First::role, Role>, std::type_identity<First>, policy_of<Role, Rest...>> {};
+struct policy_of : std::conditional_t<fills<Role, First>, std::type_identity<First>, policy_of<Role, Rest...>> {};
 template <class Role, class Last>
 struct policy_of<Role, Last> : std::type_identity<Last> {};
+
+/// What with<P> puts in: P itself, checked.
+template <class P>
+struct replacement : std::type_identity<P> {
+    static_assert(has_role<P>, "with<P> needs a policy: a type that claims a slot by `using role = memory_role` or another role");
+};
 
 }  // namespace detail
 
 /// Five compile-time choices.
 template <class... Policies>
 struct agent {
-    static_assert(detail::claimed<encoder_role, Policies...> == 1, "an agent needs exactly one encoder");
-    static_assert(detail::claimed<controller_role, Policies...> == 1, "an agent needs exactly one controller");
-    static_assert(detail::claimed<memory_role, Policies...> == 1, "an agent needs exactly one memory (no_memory for none)");
-    static_assert(detail::claimed<auxiliary_role, Policies...> == 1, "an agent needs exactly one auxiliary loss (no_auxiliary for none)");
-    static_assert(detail::claimed<learner_role, Policies...> == 1, "an agent needs exactly one learner");
-    static_assert(sizeof...(Policies) == 5, "an agent has five slots: encoder, controller, memory, auxiliary, learner");
+    // From general to specific; what was said once is not said again in other words.
+    static constexpr bool has_slots =
+        sizeof...(Policies) == 5 && detail::claimed<encoder_role, Policies...> == 1 && detail::claimed<controller_role, Policies...> == 1 &&
+        detail::claimed<memory_role, Policies...> == 1 && detail::claimed<auxiliary_role, Policies...> == 1 &&
+        detail::claimed<learner_role, Policies...> == 1;
+    static constexpr bool has_roles = (detail::has_role<Policies> && ...);
+    static_assert(has_roles, "an agent is made of policies: types that claim a slot by `using role = memory_role` or another role");
+    static_assert(!has_roles || detail::claimed<encoder_role, Policies...> == 1, "an agent needs exactly one encoder");
+    static_assert(!has_roles || detail::claimed<controller_role, Policies...> == 1, "an agent needs exactly one controller");
+    static_assert(!has_roles || detail::claimed<memory_role, Policies...> == 1, "an agent needs exactly one memory (no_memory for none)");
+    static_assert(!has_roles || detail::claimed<auxiliary_role, Policies...> == 1,
+                  "an agent needs exactly one auxiliary loss (no_auxiliary for none)");
+    static_assert(!has_roles || detail::claimed<learner_role, Policies...> == 1, "an agent needs exactly one learner");
 
     using encoder = typename detail::policy_of<encoder_role, Policies...>::type;
     using controller = typename detail::policy_of<controller_role, Policies...>::type;
@@ -88,27 +112,39 @@ struct agent {
     using auxiliary = typename detail::policy_of<auxiliary_role, Policies...>::type;
     using learner = typename detail::policy_of<learner_role, Policies...>::type;
 
-    static_assert(has_settings<encoder> && can_encode<encoder>, "the encoder does not declare and encode: see can_encode");
-    static_assert(has_settings<controller> && can_control<controller>, "the controller does not begin and step: see can_control");
-    static_assert(has_settings<memory> && can_begin<memory>, "the memory does not declare and begin: see can_begin");
-    static_assert(can_forget<memory>, "the memory cannot forget at an episode's start: see can_forget");
-    static_assert(can_read<memory>, "the memory cannot be read: see can_read");
-    static_assert(can_write<memory>, "the memory cannot be written: see can_write");
-    static_assert(can_assist<auxiliary, encoder>,
+    static_assert(!has_slots || (has_settings<encoder> && can_encode<encoder>), "the encoder does not declare and encode: see can_encode");
+    static_assert(!has_slots || (has_settings<controller> && can_control<controller>),
+                  "the controller does not begin and step: see can_control");
+    static_assert(!has_slots || (has_settings<memory> && can_begin<memory>), "the memory does not declare and begin: see can_begin");
+    static_assert(!has_slots || can_forget<memory>, "the memory cannot forget at an episode's start: see can_forget");
+    static_assert(!has_slots || can_read<memory>, "the memory cannot be read: see can_read");
+    static_assert(!has_slots || can_write<memory>, "the memory cannot be written: see can_write");
+    static_assert(!has_slots || !can_encode<encoder> || can_assist<auxiliary, encoder>,
                   "the auxiliary loss does not work with this encoder (reconstruction needs one that can decode)");
+
+    /// All that is asserted above: without it nothing further is compiled, so that no other error follows.
+    static constexpr bool complete = has_slots && encoder_policy<encoder> && controller_policy<controller> && memory_policy<memory> &&
+                                     auxiliary_policy<auxiliary> && can_assist<auxiliary, encoder> && learner_policy<learner>;
 
     /// The same agent with the policy in P's slot replaced.
     template <class P>
-    using with = agent<std::conditional_t<std::is_same_v<typename P::role, typename Policies::role>, P, Policies>...>;
+    using with = agent<std::conditional_t<detail::fills<typename detail::role_of<typename detail::replacement<P>::type>::type, Policies>,
+                                          P, Policies>...>;
 
     using settings = agent_settings<encoder, controller, memory, auxiliary, learner>;
-    template <class Var>
-    using state = agent_state<typename controller::template state<Var>, typename memory::template state<Var>>;
 
     /// Traces the model for a task; first weights depend on the seed and their names alone.
     template <class Backend>
     static traced_agent<Backend> trace(const settings& s, const task_shape& task, std::uint64_t seed) {
+        if constexpr (complete) return compose<Backend>(s, task, seed);
+        else return {};
+    }
+
+private:
+    template <class Backend>
+    static traced_agent<Backend> compose(const settings& s, const task_shape& task, std::uint64_t seed) {
         using variable = var<Backend>;
+        using state = agent_state<typename controller::template state<variable>, typename memory::template state<variable>>;
         traced_agent<Backend> out;
         out.task = task;
         out.store = std::make_shared<parameters<typename Backend::real>>(seed);
@@ -133,11 +169,11 @@ struct agent {
         const int extra = s.wiring.last_action_reward ? task.actions + 1 : 0;
         const int inputs = seen.x.width + memory::context_width(s.memory, sizes) + extra;
         const auto controller_weights = in("controller", [&] { return controller::declare(g, s.controller, inputs); });
-        const state<variable> start{in("controller", [&] { return controller::begin(g, s.controller); }),
+        const state start{in("controller", [&] { return controller::begin(g, s.controller); }),
                                     in("memory", [&] { return memory::begin(g, s.memory, sizes); })};
 
         recalled<variable> read;
-        seen.h = scan(g, start, [&](state<variable>& now) {
+        seen.h = scan(g, start, [&](state& now) {
             in("controller", [&] { reset_rows(now.controller, seen.reset); return 0; });
             read = in("memory", [&] {
                 reset_rows(now.memory, seen.reset);

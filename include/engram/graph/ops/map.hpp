@@ -33,6 +33,11 @@ constexpr decltype(auto) map_tuple(T&& value) {
 template <class Real, class Functor, std::size_t... I>
 auto map_result(Functor f, std::index_sequence<I...>) -> decltype(map_tuple(f((static_cast<void>(I), pack<Real>(Real(0)))...)));
 
+template <class Real, class Functor, std::size_t... I>
+constexpr bool map_gives_numbers(std::index_sequence<I...>) {
+    return requires(const Functor f) { map_tuple(f((static_cast<void>(I), pack<Real>(Real(0)))...)); };
+}
+
 template <class Real, class Functor, int N>
 inline constexpr int map_outputs =
     static_cast<int>(std::tuple_size_v<std::remove_cvref_t<decltype(map_result<Real>(std::declval<Functor>(), std::make_index_sequence<N>{}))>>);
@@ -174,24 +179,31 @@ struct map_operation final : operation<Backend> {
 template <class Functor, class Backend, class... More>
 auto map(const std::string& name, Functor f, const var<Backend>& first, const More&... more) {
     constexpr int N = 1 + static_cast<int>(sizeof...(More));
-    constexpr int M = detail::map_outputs<typename Backend::real, Functor, N>;
-    graph<Backend>& g = *first.owner;
-    auto op = std::make_unique<map_operation<Backend, Functor, N>>(f);
-    op->name = name;
-    for (const var<Backend>& v : {first, more...}) op->inputs.push_back(g.own(name, v));
-    int width = 1;
-    for (const view& v : op->inputs) width = std::max(width, v.width);
-    for (const view& v : op->inputs)
-        require(v.width == width || v.width == 1, g.full_name(name), ": inputs of ", width, " and ", v.width,
-                " columns do not go together; widths must be equal or 1");
-    const extent rows = g.common_rows(op->inputs);
-    auto outputs = g.add(std::move(op), std::vector<int>(static_cast<std::size_t>(M), width), rows);
-    if constexpr (M == 1) {
-        return outputs[0];
+    constexpr bool gives_numbers = detail::map_gives_numbers<typename Backend::real, Functor>(std::make_index_sequence<N>{});
+    static_assert(gives_numbers, "map: the functor must be const, take one number for each input and return a number or a tuple of them");
+    // Nothing further is compiled without that, so that no other error follows.
+    if constexpr (gives_numbers) {
+        constexpr int M = detail::map_outputs<typename Backend::real, Functor, N>;
+        graph<Backend>& g = *first.owner;
+        auto op = std::make_unique<map_operation<Backend, Functor, N>>(f);
+        op->name = name;
+        for (const var<Backend>& v : {first, more...}) op->inputs.push_back(g.own(name, v));
+        int width = 1;
+        for (const view& v : op->inputs) width = std::max(width, v.width);
+        for (const view& v : op->inputs)
+            require(v.width == width || v.width == 1, g.full_name(name), ": inputs of ", width, " and ", v.width,
+                    " columns do not go together; widths must be equal or 1");
+        const extent rows = g.common_rows(op->inputs);
+        auto outputs = g.add(std::move(op), std::vector<int>(static_cast<std::size_t>(M), width), rows);
+        if constexpr (M == 1) {
+            return outputs[0];
+        } else {
+            std::array<var<Backend>, static_cast<std::size_t>(M)> all;
+            std::copy(outputs.begin(), outputs.end(), all.begin());
+            return all;
+        }
     } else {
-        std::array<var<Backend>, static_cast<std::size_t>(M)> all;
-        std::copy(outputs.begin(), outputs.end(), all.begin());
-        return all;
+        return first;
     }
 }
 

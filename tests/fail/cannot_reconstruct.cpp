@@ -1,0 +1,14 @@
+// error: the auxiliary loss does not work with this encoder (reconstruction needs one that can decode)
+#include "../model/archetypes.hpp"
+#include <engram/auxiliary/reconstruction.hpp>
+#include <engram/encoder/identity.hpp>
+using namespace engram;
+using archetype::whole;
+
+#ifndef ENGRAM_TWIN
+using model = whole::with<reconstruction>;
+#else
+using model = whole::with<reconstruction>::with<identity>;
+#endif
+
+int main() { return model::trace<cpu<float>>({}, {{1, 2, 1}, 3}, 1).task.actions; }

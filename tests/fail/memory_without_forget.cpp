@@ -1,0 +1,15 @@
+// error: the memory cannot forget at an episode's start: see can_forget
+#include "../model/archetypes.hpp"
+
+using namespace engram;
+using archetype::whole;
+
+#ifndef ENGRAM_TWIN
+struct mine : archetype::memory_begins, archetype::memory_reads, archetype::memory_writes {};
+using model = whole::with<mine>;
+#else
+struct mine : archetype::memory {};
+using model = whole::with<mine>;
+#endif
+
+int main() { return model::trace<cpu<float>>({}, {{1, 2, 1}, 3}, 1).task.actions; }
