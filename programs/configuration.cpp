@@ -37,7 +37,7 @@ void flatten_json(const json& object, const std::string& prefix, const std::stri
 
 bool is_run_setting(const std::string& name) {
     const std::string group = name.substr(0, name.find('.'));
-    return group == "rollout" || group == "optimiser" || group == "task";
+    return group == "rollout" || group == "optimiser" || group == "asynchronous" || group == "task";
 }
 
 }  // namespace

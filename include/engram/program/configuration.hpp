@@ -21,6 +21,7 @@ namespace engram {
 struct run_settings {
     rollout_settings rollout;
     optimiser_settings optimiser;
+    asynchronous_settings asynchronous;
     task_options task;
 };
 
@@ -69,4 +70,4 @@ struct prepared_run {
 }  // namespace engram
 
 BOOST_HANA_ADAPT_STRUCT(engram::task_options, data, stimuli, stimulus_count, frame, scheme, length, length_spread);
-BOOST_HANA_ADAPT_STRUCT(engram::run_settings, rollout, optimiser, task);
+BOOST_HANA_ADAPT_STRUCT(engram::run_settings, rollout, optimiser, asynchronous, task);
