@@ -94,7 +94,7 @@ environment_maker gated_maker(gate& g) {
         return std::make_unique<gated>(make(count, first), g);
     };
 }
-constexpr int unroll_steps = 7 * 3;   // of one group: two groups of three rows
+constexpr int unroll_steps = 7 * 3;  // of one group: two groups of three rows
 
 }  // namespace
 
@@ -106,22 +106,25 @@ TEST_CASE("with a learning rate of zero it sees what synchronous training sees, 
     REQUIRE(t.groups() == 2);
     int different = 0, off = 0;
     double lag = 0;
-    for (int i = 0; i < 20; ++i) {   // 70 steps a group: past the end of an episode
+    t.start();
+    wait_for(t, 2);
+    for (int i = 0; i < 20; ++i) {  // 70 steps a group: past the end of an episode
         if (i % 2 == 0) reference.iterate();
         t.iterate();
-        REQUIRE(t.group_learnt_from() == i % 2);   // one actor takes its groups in turn
+        REQUIRE(t.group_learnt_from() == i % 2);  // one actor takes its groups in turn
         auto& shard = reference.shard(static_cast<std::size_t>(i % 2)).learner;
-        for (const char* name : {"observation", "last_action", "last_reward", "reset", "action", "reward", "continues", "bootstrap",
-                                 "behaviour_log_probability", "memory.stored"})
+        for (const char* name : {"observation", "last_action", "last_reward", "reset", "action", "reward", "continues",
+                                 "bootstrap", "behaviour_log_probability", "memory.stored"})
             different += copy(shard.input(name)) != copy(t.learner().input(name));
-        for (const auto& name : shard.state_names()) different += copy(shard.state(name)) != copy(t.learner().state(name));
+        for (const auto& name : shard.state_names())
+            different += copy(shard.state(name)) != copy(t.learner().state(name));
         off += ratios_off(t);
         const auto window = t.take_window();
         lag = std::max(lag, window.largest_lag);
     }
     CHECK(different == 0);
     CHECK(off == 0);
-    CHECK(lag > 0);   // or nothing ran ahead, and the ratios say nothing about the replay
+    CHECK(lag > 0);
     CHECK(lag <= 2);  // one actor thread: at most the number of buffers
     CHECK(weights(a) == first);
     CHECK(t.steps() == 20 * 21);
@@ -134,7 +137,7 @@ TEST_CASE("ratios are exactly one at lag zero, and not with the lag of a learner
     asynchronous_trainer<backend> t(a, gated_maker(g), settings(1e-2, 2), 3, 2, 10000);
     g.allow(2 * unroll_steps);
     t.start();
-    wait_for(t, 2);   // both acted before the first update
+    wait_for(t, 2);  // both acted before the first update
     t.iterate();
     CHECK(t.take_window().largest_lag == 0);
     CHECK(ratios_off(t) == 0);
@@ -150,7 +153,7 @@ TEST_CASE("lag is the number of updates since the unroll was begun") {
     asynchronous_trainer<backend> t(a, gated_maker(g), settings(1e-3, 3), 3, 2, 10000);
     g.allow(3 * unroll_steps);
     t.start();
-    wait_for(t, 3);   // all three acted before the first update
+    wait_for(t, 3);  // all three acted before the first update
     t.iterate();
     CHECK(t.take_window().lag == 0);
     t.iterate();
@@ -158,7 +161,7 @@ TEST_CASE("lag is the number of updates since the unroll was begun") {
     const auto window = t.take_window();
     CHECK(window.lag == 1.5);
     CHECK(window.largest_lag == 2);
-    g.give_way();   // the fourth unroll waits in the gate
+    g.give_way();  // the fourth unroll waits in the gate
 }
 
 TEST_CASE("it ends while actors wait for a buffer, for the first iterate, and in the middle of an unroll") {
@@ -167,7 +170,7 @@ TEST_CASE("it ends while actors wait for a buffer, for the first iterate, and in
     {
         asynchronous_trainer<backend> t(a, maker(), settings(), 3, 3, 10000);
         t.start();
-        wait_for(t, 4);   // two actors, two buffers each, all full
+        wait_for(t, 4);  // two actors, two buffers each, all full
     }
     {
         asynchronous_trainer<backend> t(a, maker(), settings(), 3, 3, 10000);
@@ -185,12 +188,12 @@ TEST_CASE("what an actor throws is thrown by iterate, again and again") {
     wait_for(t, 2);
     t.iterate();
     t.iterate();
-    std::thread later([&g] { g.give_way(); });   // iterate() waits for the third unroll by then, or soon
+    std::thread later([&g] { g.give_way(); });  // iterate() waits for the third unroll by then, or soon
     CHECK_THROWS_WITH_AS(t.iterate(), "the gate is broken", engram::error);
     CHECK_THROWS_WITH_AS(t.iterate(), "the gate is broken", engram::error);
     later.join();
     safetensors file;
-    t.save(file);   // nobody waits for the actor that ended
+    t.save(file);  // nobody waits for the actor that ended
     CHECK(t.updates() == 2);
 }
 
@@ -212,7 +215,7 @@ TEST_CASE("a checkpoint taken while actors run holds all of it, and a loaded run
     safetensors file;
     t.save(file);
     CHECK(file.values<std::int64_t>("trainer.counters")[1] == 20);
-    for (int i = 0; i < 3; ++i) resumed.iterate();   // it may be running when it loads
+    for (int i = 0; i < 3; ++i) resumed.iterate();  // it may be running when it loads
     resumed.load(file);
     CHECK(resumed.updates() == 20);
     CHECK(resumed.steps() == t.steps());
@@ -240,7 +243,8 @@ TEST_CASE("a checkpoint taken while actors run holds all of it, and a loaded run
     CHECK(larger.updates() == 0);
     auto other = trace();
     asynchronous_trainer<backend> two(other, maker(), settings(), 3, 2, 10000);
-    CHECK_THROWS_WITH_AS(two.load(file), doctest::Contains("was written with 6 groups of environments, this run has 2"), engram::error);
+    CHECK_THROWS_WITH_AS(two.load(file), doctest::Contains("was written with 6 groups of environments, this run has 2"),
+                         engram::error);
     auto synchronous = file;
     synchronous.metadata["training_mode"] = "synchronous";
     CHECK_THROWS_WITH_AS(larger.load(synchronous), doctest::Contains("this run is asynchronous"), engram::error);
@@ -248,7 +252,8 @@ TEST_CASE("a checkpoint taken while actors run holds all of it, and a loaded run
 
 TEST_CASE("a frozen run that is resumed replays what the actors had queued, mirrors included") {
     auto a = trace(), b = trace(9);
-    asynchronous_trainer<backend> t(a, maker(), settings(0), 3, 2, 10000), resumed(b, maker(), settings(0), 4, 2, 10000);
+    asynchronous_trainer<backend> t(a, maker(), settings(0), 3, 2, 10000),
+        resumed(b, maker(), settings(0), 4, 2, 10000);
     for (int i = 0; i < 7; ++i) t.iterate();
     wait_for(t, 2);
     safetensors file;
@@ -267,10 +272,12 @@ TEST_CASE("settings that cannot be divided are refused") {
     auto a = trace();
     auto s = settings();
     s.asynchronous.groups = 4;
-    CHECK_THROWS_WITH_AS((asynchronous_trainer<backend>(a, maker(), s, 3, 2, 100)), doctest::Contains("do not divide into 4 equal groups"),
+    CHECK_THROWS_WITH_AS((asynchronous_trainer<backend>(a, maker(), s, 3, 2, 100)),
+                         doctest::Contains("do not divide into 4 equal groups"), engram::error);
+    CHECK_THROWS_WITH_AS((asynchronous_trainer<backend>(a, maker(), settings(), 3, 9, 100)), doctest::Contains("got 9"),
                          engram::error);
-    CHECK_THROWS_WITH_AS((asynchronous_trainer<backend>(a, maker(), settings(), 3, 9, 100)), doctest::Contains("got 9"), engram::error);
-    CHECK(asynchronous_trainer<backend>(a, maker(), settings(), 3, 5, 100).groups() == 6);   // four actors: at least four groups
+    CHECK(asynchronous_trainer<backend>(a, maker(), settings(), 3, 5, 100).groups() ==
+          6);  // four actors: at least four groups
 }
 
 TEST_CASE("it learns") {
@@ -298,7 +305,8 @@ TEST_CASE("it learns") {
     const double start = std::accumulate(episodes.begin(), episodes.begin() + 100, 0.0) / 100;
     const double end = std::accumulate(episodes.end() - 200, episodes.end(), 0.0) / 200;
     MESSAGE("mean episode reward: first 100 ", start, ", last 200 ", end, ", largest lag ", lag);
-    // Random actions earn 12.5 of 50, means of 100 episodes with a deviation of 0.3; measured: 12.4 and 22.7.
+    // Random actions earn 12.5 of 50, means of 100 episodes with a deviation of 0.3; ten runs: 12.4 to 12.6, then 20.8
+    // to 22.7.
     CHECK(end > start + 5);
 #endif
 }

@@ -33,7 +33,7 @@ inline traced_agent<backend> trace(std::uint64_t seed = 1, int hidden = 16) {
     s.memory.slots = 32;
     s.memory.key = 16;
     s.memory.neighbours = 4;
-    s.learner.discount = 0;   // what is shown next does not depend on what was done
+    s.learner.discount = 0;  // what is shown next does not depend on what was done
     const auto info = task::describe(options());
     const auto& seen = info.observation;
     return model::trace<backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
@@ -46,11 +46,14 @@ inline std::shared_ptr<const stimulus_set> images() {
 
 inline auto maker(const std::string& level = "train") {
     return [level](int count, int first_row) -> std::unique_ptr<batch_environment> {
-        return std::make_unique<batch_of<task>>(level, count, 7, static_cast<std::uint32_t>(first_row), options(), images());
+        return std::make_unique<batch_of<task>>(level, count, 7, static_cast<std::uint32_t>(first_row), options(),
+                                                images());
     };
 }
 
-inline std::vector<float> weights(const traced_agent<backend>& a) { return {a.store->flat().begin(), a.store->flat().end()}; }
+inline std::vector<float> weights(const traced_agent<backend>& a) {
+    return {a.store->flat().begin(), a.store->flat().end()};
+}
 
 template <class Real>
 std::vector<Real> copy(std::span<Real> s) {

@@ -47,10 +47,10 @@ TEST_CASE("a resumed run equals the uninterrupted one bit for bit") {
     for (const int threads : {1, 2}) {
         CAPTURE(threads);
         run whole(threads);
-        whole.iterate(9);   // 63 steps: past the end of an episode of 50
+        whole.iterate(9);  // 63 steps: past the end of an episode of 50
         const auto file = whole.saved();
         run resumed(threads, 16, 99);
-        resumed.iterate(2);   // what it did before leaves no trace
+        resumed.iterate(2);  // what it did before leaves no trace
         resumed.t.load(file);
         CHECK(resumed.t.steps() == whole.t.steps());
         CHECK(resumed.t.updates() == 9);
@@ -62,7 +62,7 @@ TEST_CASE("a resumed run equals the uninterrupted one bit for bit") {
         CHECK_FALSE(same(resumed.saved(), file));
         const auto a = whole.t.take_window(), b = resumed.t.take_window();
         CHECK(a.episodes == b.episodes);
-        CHECK(a.episodes.size() == 6);   // steps 63 to 126 hold one end of an episode in each of six rows
+        CHECK(a.episodes.size() == 6);  // steps 63 to 126 hold one end of an episode in each of six rows
         CHECK(a.loss == b.loss);
     }
 }
@@ -75,11 +75,13 @@ TEST_CASE("a checkpoint of something else is refused by name and changes nothing
     const auto before = here.saved();
     CHECK_THROWS_WITH_AS(here.t.load(of_other), doctest::Contains("expected ["), engram::error);
     CHECK_THROWS_WITH_AS(here.t.load(of_other), doctest::Contains("memory.key.weight"), engram::error);
-    CHECK_THROWS_WITH_AS(run(2).t.load(before), doctest::Contains("was written with 1 threads, this run has 2"), engram::error);
+    CHECK_THROWS_WITH_AS(run(2).t.load(before), doctest::Contains("was written with 1 threads, this run has 2"),
+                         engram::error);
 
     auto extra = before;
     extra.tensors.emplace("optimiser.first.auxiliary.head", extra.at("learner.value.weight"));
-    CHECK_THROWS_WITH_AS(here.t.load(extra), doctest::Contains("'auxiliary.head' that this model does not have"), engram::error);
+    CHECK_THROWS_WITH_AS(here.t.load(extra), doctest::Contains("'auxiliary.head' that this model does not have"),
+                         engram::error);
     auto asynchronous = before;
     asynchronous.metadata["training_mode"] = "asynchronous";
     CHECK_THROWS_WITH_AS(here.t.load(asynchronous), doctest::Contains("this run is synchronous"), engram::error);
@@ -114,7 +116,8 @@ TEST_CASE("the first unroll does not depend on the number of threads") {
     run one(1), two(2);
     one.iterate(1);
     two.iterate(1);
-    for (const char* name : {"observation", "action", "reward", "behaviour_log_probability", "continues", "bootstrap"}) {
+    for (const char* name :
+         {"observation", "action", "reward", "behaviour_log_probability", "continues", "bootstrap"}) {
         CAPTURE(name);
         auto& whole = one.t.shard(0).learner;
         const auto all = whole.input(name);
@@ -133,5 +136,5 @@ TEST_CASE("the first unroll does not depend on the number of threads") {
     const auto a = weights(one.a), b = weights(two.a);
     double worst = 0;
     for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(double(a[i]) - double(b[i])));
-    CHECK(worst < 1e-4);   // a tenth of one step of Adam
+    CHECK(worst < 1e-4);  // a tenth of one step of Adam
 }

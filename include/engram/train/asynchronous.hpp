@@ -3,16 +3,18 @@
 
 // Asynchronous training (IMPALA): threads that act fill unrolls while the caller's thread learns from earlier ones.
 //
-// The environments are divided into groups, each of one actor thread. An actor takes a free unroll buffer, copies the newest
-// published weights into a store of its own if they changed, acts for T steps in its next group and queues the buffer.
-// The learner takes the oldest one, copies it into its plan of T x group rows, lends that plan the group's memories,
-// updates and publishes. An unroll is thus learnt from `lag` updates after the weights that acted; V-trace corrects for it.
+// The environments are divided into groups, each of one actor thread. An actor takes a free unroll buffer, copies the
+// newest published weights into a store of its own if they changed, acts for T steps in its next group and queues the
+// buffer. The learner takes the oldest one, copies it into its plan of T x group rows, lends that plan the group's
+// memories, updates and publishes. An unroll is thus learnt from `lag` updates after the weights that acted; V-trace
+// corrects for it.
 //
 // Actors wait for a buffer before they act, not after, so that they act with weights as new as can be: with one actor
 // thread the lag is at most the number of buffers.
 //
-// Each group has two sets of memories. The behaviour's stand where acting stands; the mirror stands where learning does and
-// replays the contents that the behaviour recorded, under keys of the learner's own weights. The rings are never shipped.
+// Each group has two sets of memories. The behaviour's stand where acting stands; the mirror stands where learning does
+// and replays the contents that the behaviour recorded, under keys of the learner's own weights. The rings are never
+// shipped.
 //
 // Which weights act depends on timing, so runs do not repeat bit for bit. A checkpoint is taken between unrolls of all
 // actors and keeps the queue; a resumed run goes on from there, but not with the bits of the uninterrupted one.
@@ -38,17 +40,23 @@ public:
     using real = typename Backend::real;
 
     /// One thread learns (the caller's), max(1, threads - 1) act. The actors start with the first iterate().
-    asynchronous_trainer(const traced_agent<Backend>& agent, const environment_maker& make, const trainer_settings& s, std::uint64_t seed,
-                         int threads, std::int64_t total_steps)
-        : agent_(&agent), settings_(s), total_steps_(total_steps), optimiser_(s.optimiser, *agent.store),
-          group_count_(count_groups(s, threads)), rows_(s.rollout.environments / group_count_),
-          part_(agent, s.rollout.unroll, rows_, rows_), published_(agent.store->flat().begin(), agent.store->flat().end()) {
+    asynchronous_trainer(const traced_agent<Backend>& agent, const environment_maker& make, const trainer_settings& s,
+                         std::uint64_t seed, int threads, std::int64_t total_steps)
+        : agent_(&agent),
+          settings_(s),
+          total_steps_(total_steps),
+          optimiser_(s.optimiser, *agent.store),
+          group_count_(count_groups(s, threads)),
+          rows_(s.rollout.environments / group_count_),
+          part_(agent, s.rollout.unroll, rows_, rows_),
+          published_(agent.store->flat().begin(), agent.store->flat().end()) {
         for (int i = 0; i < std::max(1, threads - 1); ++i)
             actors_.push_back({std::make_shared<parameters<real>>(*agent.store), -1, {}});
         for (int i = 0; i < group_count_; ++i) {
             auto& who = actors_[static_cast<std::size_t>(i) % actors_.size()];
             who.groups.push_back(i);
-            groups_.push_back(std::make_unique<group>(agent, who.store, make(rows_, i * rows_), seed, i * rows_, part_));
+            groups_.push_back(
+                std::make_unique<group>(agent, who.store, make(rows_, i * rows_), seed, i * rows_, part_));
         }
         const std::size_t buffers = actors_.size() * static_cast<std::size_t>(s.asynchronous.queue);
         for (std::size_t i = 0; i < buffers; ++i) {
@@ -74,8 +82,8 @@ public:
         for (std::size_t i = 0; i < actors_.size(); ++i) threads_.emplace_back([this, i] { run(i); });
     }
 
-    /// One update from the oldest unroll, waiting for one if need be. Throws what an actor threw, and, leaving the weights as they
-    /// were, when a loss or gradient is not finite.
+    /// One update from the oldest unroll, waiting for one if need be. Throws what an actor threw, and, leaving the
+    /// weights as they were, when a loss or gradient is not finite.
     void iterate() {
         start();
         filled_unroll* unroll = nullptr;
@@ -105,7 +113,8 @@ public:
         if (!std::isfinite(learner.loss())) stop_training(steps_, "loss", learner.loss(), learner.first_non_finite());
         window_.learning_rate = optimiser_.learning_rate(progress());
         window_.gradient_norm = optimiser_.update(*agent_->store, learner.gradient(), progress());
-        if (!std::isfinite(window_.gradient_norm)) stop_training(steps_, "gradient norm", window_.gradient_norm, learner.first_non_finite());
+        if (!std::isfinite(window_.gradient_norm))
+            stop_training(steps_, "gradient norm", window_.gradient_norm, learner.first_non_finite());
         publish();
         window_.loss = learner.loss();
         window_.losses = learner.losses();
@@ -116,7 +125,9 @@ public:
     std::int64_t steps() const { return steps_; }
     std::int64_t total_steps() const { return total_steps_; }
     std::int64_t updates() const { return optimiser_.updates(); }
-    double progress() const { return total_steps_ > 0 ? static_cast<double>(steps_) / static_cast<double>(total_steps_) : 0; }
+    double progress() const {
+        return total_steps_ > 0 ? static_cast<double>(steps_) / static_cast<double>(total_steps_) : 0;
+    }
     training_window take_window() {
         window_updates_ = 0;
         return std::exchange(window_, {});
@@ -137,9 +148,11 @@ public:
     void save(safetensors& file) {
         const pause still(*this);
         save_weights(file, *agent_->store, optimiser_);
-        save_counters(file, mode, {steps_, optimiser_.updates(), group_count_, static_cast<std::int64_t>(queue_.size())});
+        save_counters(file, mode,
+                      {steps_, optimiser_.updates(), group_count_, static_cast<std::int64_t>(queue_.size())});
         for (int i = 0; i < group_count_; ++i) {
-            each_group_part(i, [&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
+            each_group_part(i,
+                            [&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
             save_environments(file, groups_[static_cast<std::size_t>(i)]->recorder.acting(), message("group.", i));
         }
         std::size_t at = 0;
@@ -148,7 +161,8 @@ public:
             file.add(prefix + ".from", {2}, std::vector<std::int64_t>{unroll->group, unroll->version});
             file.add(prefix + ".episodes", {static_cast<std::int64_t>(unroll->episodes.size())}, unroll->episodes);
             unroll->values.blocks().each([&](const auto& b) {
-                file.add<real>(message(prefix, ".", b.name), {static_cast<std::int64_t>(b.data.size())}, std::span<const real>(b.data));
+                file.add<real>(message(prefix, ".", b.name), {static_cast<std::int64_t>(b.data.size())},
+                               std::span<const real>(b.data));
             });
         }
     }
@@ -157,15 +171,17 @@ public:
     void load(const safetensors& file) {
         const pause still(*this);
         const auto counters = load_counters(file, mode, 4);
-        require(counters[2] == group_count_, file.source(), ": was written with ", counters[2], " groups of environments, this run has ",
-                group_count_, "; pass the same number of threads, or asynchronous.groups = ", counters[2]);
+        require(counters[2] == group_count_, file.source(), ": was written with ", counters[2],
+                " groups of environments, this run has ", group_count_,
+                "; pass the same number of threads, or asynchronous.groups = ", counters[2]);
         const auto waiting = static_cast<std::size_t>(counters[3]);
-        require(waiting <= buffers_.size(), file.source(), ": ", counters[3], " unrolls wait in its queue, this run has room for ",
-                buffers_.size(), "; raise asynchronous.queue");
+        require(waiting <= buffers_.size(), file.source(), ": ", counters[3],
+                " unrolls wait in its queue, this run has room for ", buffers_.size(), "; raise asynchronous.queue");
         check_weights(file, *agent_->store);
         std::vector<std::pair<actor<Backend>*, std::string>> acting;
         for (int i = 0; i < group_count_; ++i) {
-            each_group_part(i, [&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
+            each_group_part(i,
+                            [&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
             acting.emplace_back(&groups_[static_cast<std::size_t>(i)]->recorder.acting(), message("group.", i));
         }
         for (std::size_t k = 0; k < waiting; ++k) check_unroll(file, message("queue.", k));
@@ -175,7 +191,8 @@ public:
         optimiser_.updates() = counters[1];
         load_weights(file, *agent_->store, optimiser_);
         for (int i = 0; i < group_count_; ++i) {
-            each_group_part(i, [&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
+            each_group_part(i,
+                            [&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
             groups_[static_cast<std::size_t>(i)]->recorder.acting().finished().clear();
         }
         queue_.clear();
@@ -199,8 +216,9 @@ private:
 
     /// Rows that act and learn together.
     struct group {
-        group(const traced_agent<Backend>& agent, std::shared_ptr<parameters<real>> store, std::unique_ptr<batch_environment> environment,
-              std::uint64_t seed, int first_row, const learner_part<Backend>& part)
+        group(const traced_agent<Backend>& agent, std::shared_ptr<parameters<real>> store,
+              std::unique_ptr<batch_environment> environment, std::uint64_t seed, int first_row,
+              const learner_part<Backend>& part)
             : recorder(agent, std::move(store), std::move(environment), seed, first_row, part.inputs) {
             for (const auto& r : agent.g->resources()) mirrors.push_back(r.make(recorder.acting().batch()));
         }
@@ -249,7 +267,8 @@ private:
     static int count_groups(const trainer_settings& s, int threads) {
         const int rows = s.rollout.environments, actors = std::max(1, threads - 1), wanted = s.asynchronous.groups;
         s.asynchronous.check();
-        require(threads > 0 && actors <= rows, "threads: expected 1 to ", rows + 1, " (one more than environments), got ", threads);
+        require(threads > 0 && actors <= rows, "threads: expected 1 to ", rows + 1,
+                " (one more than environments), got ", threads);
         if (wanted > 0) {
             require(wanted >= actors && rows % wanted == 0, "asynchronous.groups: ", rows, " environments on ", actors,
                     " acting threads do not divide into ", wanted, " equal groups of at least one a thread");
@@ -305,7 +324,7 @@ private:
         auto edit = self.store->edit();
         std::copy(published_.begin(), published_.end(), edit.flat().begin());
         self.version = published_version_;
-        lock.unlock();   // packing, when the edit ends, is the actor's own affair
+        lock.unlock();  // packing, when the edit ends, is the actor's own affair
     }
 
     void publish() {
@@ -329,7 +348,8 @@ private:
 
     void check_unroll(const safetensors& file, const std::string& prefix) const {
         const auto from = file.values<std::int64_t>(prefix + ".from", {2});
-        require(from[0] >= 0 && from[0] < group_count_, file.source(), ": ", prefix, " comes from group ", from[0], " of ", group_count_);
+        require(from[0] >= 0 && from[0] < group_count_, file.source(), ": ", prefix, " comes from group ", from[0],
+                " of ", group_count_);
         (void)file.values<double>(prefix + ".episodes");
         part_.inputs.each([&](const auto& b) {
             (void)file.values<real>(message(prefix, ".", b.name), {static_cast<std::int64_t>(b.data.size())});
@@ -360,20 +380,20 @@ private:
     training_window window_;
     std::int64_t window_updates_ = 0;
 
-    mutable std::mutex mutex_;             // guards the next six
+    mutable std::mutex mutex_;  // guards the next six
     std::vector<filled_unroll*> free_;
-    std::deque<filled_unroll*> queue_;     // oldest first
-    int acting_ = 0;                       // threads in an unroll
+    std::deque<filled_unroll*> queue_;  // oldest first
+    int acting_ = 0;                    // threads in an unroll
     bool paused_ = false, ending_ = false;
     std::exception_ptr failure_;
-    std::condition_variable free_or_told_;   // for actors: a buffer came free, the pause or the run ends
-    std::condition_variable changed_;        // for the learner: an unroll was queued, an actor stopped
+    std::condition_variable free_or_told_;  // for actors: a buffer came free, the pause or the run ends
+    std::condition_variable changed_;       // for the learner: an unroll was queued, an actor stopped
 
-    std::mutex weights_mutex_;             // guards the next two
+    std::mutex weights_mutex_;  // guards the next two
     std::vector<real> published_;
     std::int64_t published_version_ = 0;
 
-    std::vector<std::jthread> threads_;    // last: nothing goes before they are joined
+    std::vector<std::jthread> threads_;  // last: nothing goes before they are joined
 };
 
 }  // namespace engram

@@ -21,7 +21,8 @@
 namespace engram {
 
 inline void save_bytes(safetensors& file, const std::string& name, std::span<const std::byte> part) {
-    file.add<std::uint8_t>(name, {static_cast<std::int64_t>(part.size())}, {reinterpret_cast<const std::uint8_t*>(part.data()), part.size()});
+    file.add<std::uint8_t>(name, {static_cast<std::int64_t>(part.size())},
+                           {reinterpret_cast<const std::uint8_t*>(part.data()), part.size()});
 }
 inline void check_bytes(const safetensors& file, const std::string& name, std::span<const std::byte> part) {
     (void)file.values<std::uint8_t>(name, {static_cast<std::int64_t>(part.size())});
@@ -44,7 +45,8 @@ void save_weights(safetensors& file, const parameters<Real>& store, optimiser<Re
     each_parameter(store, [&](const std::string& name, const auto& shape, std::ptrdiff_t at, std::size_t n) {
         file.add<Real>(name, shape, std::span<const Real>(store.flat().data() + at, n));
         file.add<Real>("optimiser.first." + name, shape, std::span<const Real>(moments.first_moment().data() + at, n));
-        file.add<Real>("optimiser.second." + name, shape, std::span<const Real>(moments.second_moment().data() + at, n));
+        file.add<Real>("optimiser.second." + name, shape,
+                       std::span<const Real>(moments.second_moment().data() + at, n));
     });
 }
 
@@ -53,7 +55,8 @@ template <class Real>
 void check_weights(const safetensors& file, const parameters<Real>& store) {
     std::size_t known = 0, found = 0;
     each_parameter(store, [&](const std::string& name, const auto& shape, std::ptrdiff_t, std::size_t) {
-        for (const char* kind : {"", "optimiser.first.", "optimiser.second."}) (void)file.values<Real>(kind + name, shape);
+        for (const char* kind : {"", "optimiser.first.", "optimiser.second."})
+            (void)file.values<Real>(kind + name, shape);
         ++known;
     });
     const std::string kind = "optimiser.first.";
@@ -62,8 +65,8 @@ void check_weights(const safetensors& file, const parameters<Real>& store) {
         ++found;
         bool expected = false;
         for (const auto& e : store.entries()) expected |= name.compare(kind.size(), std::string::npos, e.name) == 0;
-        require(expected, file.source(), ": has a parameter '", name.substr(kind.size()), "' that this model does not have; expected ", known,
-                " parameters");
+        require(expected, file.source(), ": has a parameter '", name.substr(kind.size()),
+                "' that this model does not have; expected ", known, " parameters");
     }
 }
 
@@ -117,7 +120,8 @@ void load_environments(const safetensors& file, const std::vector<std::pair<acto
     try {
         for (const auto& [a, prefix] : actors)
             for (int b = 0; b < a->batch(); ++b)
-                a->environment().restore(b, std::as_bytes(file.values<std::uint8_t>(message(prefix, ".environment.", b))));
+                a->environment().restore(b,
+                                         std::as_bytes(file.values<std::uint8_t>(message(prefix, ".environment.", b))));
     } catch (...) {
         std::size_t i = 0;
         for (const auto& [a, prefix] : actors)
@@ -131,7 +135,8 @@ inline void save_counters(safetensors& file, const std::string& mode, const std:
     file.metadata["training_mode"] = mode;
     file.add("trainer.counters", {static_cast<std::int64_t>(counters.size())}, counters);
 }
-inline std::span<const std::int64_t> load_counters(const safetensors& file, const std::string& mode, std::int64_t count) {
+inline std::span<const std::int64_t> load_counters(const safetensors& file, const std::string& mode,
+                                                   std::int64_t count) {
     const auto& found = file.text_at("training_mode");
     require(found == mode, file.source(), ": is a checkpoint of ", found, " training; this run is ", mode);
     return file.values<std::int64_t>("trainer.counters", {count});

@@ -3,10 +3,10 @@
 
 // Synchronous training: act for T steps in all environments, learn once from them, repeat.
 //
-// Environments are split over threads; each thread acts and learns on its own rows, then the gradients are summed in the
-// order of the threads and one optimiser step follows. Behaviour and learner have equal weights, so importance ratios are
-// exactly 1, and the same seed and thread count give the same bits. A checkpoint holds everything between two
-// iterations: weights, moments, environments, states, memories, random streams.
+// Environments are split over threads; each thread acts and learns on its own rows, then the gradients are summed in
+// the order of the threads and one optimiser step follows. Behaviour and learner have equal weights, so importance
+// ratios are exactly 1, and the same seed and thread count give the same bits. A checkpoint holds everything between
+// two iterations: weights, moments, environments, states, memories, random streams.
 
 #include <functional>
 #include <memory>
@@ -21,8 +21,8 @@
 namespace engram {
 
 struct rollout_settings {
-    int environments = 32;     // B over all threads
-    int unroll = 10;           // T
+    int environments = 32;  // B over all threads
+    int unroll = 10;        // T
     void check() const {
         require(environments > 0, "rollout.environments: expected at least one, got ", environments);
         require(unroll > 0, "rollout.unroll: expected at least one step, got ", unroll);
@@ -31,8 +31,8 @@ struct rollout_settings {
 
 /// Used by asynchronous training only.
 struct asynchronous_settings {
-    int groups = 0;   // of environments, each learnt from on its own; 0: at least two a thread that acts
-    int queue = 2;    // unrolls under way a thread that acts: being filled, or waiting for the learner
+    int groups = 0;  // of environments, each learnt from on its own; 0: at least two a thread that acts
+    int queue = 2;   // unrolls under way a thread that acts: being filled, or waiting for the learner
     void check() const {
         require(groups >= 0, "asynchronous.groups: expected zero (automatic) or more, got ", groups);
         require(queue > 0, "asynchronous.queue: expected at least one, got ", queue);
@@ -47,10 +47,10 @@ struct trainer_settings {
 
 /// Numbers of the updates since they were last taken.
 struct training_window {
-    std::vector<double> episodes;                          // rewards of finished episodes
-    std::vector<std::pair<std::string, double>> losses;    // last update, by name
+    std::vector<double> episodes;                        // rewards of finished episodes
+    std::vector<std::pair<std::string, double>> losses;  // last update, by name
     double loss = 0, gradient_norm = 0, learning_rate = 0;
-    double lag = 0, largest_lag = 0;                       // updates between acting and learning, mean and largest
+    double lag = 0, largest_lag = 0;  // updates between acting and learning, mean and largest
 };
 
 /// Makes `count` environments whose first row has the global number `first_row`.
@@ -60,7 +60,8 @@ using environment_maker = std::function<std::unique_ptr<batch_environment>(int c
 template <class Backend>
 struct learner_part {
     learner_part(const traced_agent<Backend>& agent, int steps, int rows, int total_rows)
-        : learner(*agent.g, agent.store, {.steps = steps, .batch = rows, .gradients = true, .replay = true, .total_batch = total_rows}),
+        : learner(*agent.g, agent.store,
+                  {.steps = steps, .batch = rows, .gradients = true, .replay = true, .total_batch = total_rows}),
           inputs(unroll_inputs(agent, learner)) {}
 
     program<Backend> learner;
@@ -70,10 +71,11 @@ struct learner_part {
 /// One thread's environments and plans.
 template <class Backend>
 struct training_shard : learner_part<Backend> {
-    training_shard(const traced_agent<Backend>& agent, const environment_maker& make, const rollout_settings& s, std::uint64_t seed,
-                   int count, int first_row)
+    training_shard(const traced_agent<Backend>& agent, const environment_maker& make, const rollout_settings& s,
+                   std::uint64_t seed, int count, int first_row)
         : learner_part<Backend>(agent, s.unroll, count, s.environments),
-          recorder(agent, agent.store, make(count, first_row), seed, first_row, this->inputs), behaviour(recorder.acting()) {}
+          recorder(agent, agent.store, make(count, first_row), seed, first_row, this->inputs),
+          behaviour(recorder.acting()) {}
 
     /// Acts for T steps, filling the learner's inputs.
     void act() { recorder.record(this->inputs); }
@@ -93,8 +95,8 @@ struct training_shard : learner_part<Backend> {
 
 /// Throws the sentence with which training ends at a number that is not finite; `where` is the value it came from.
 [[noreturn]] inline void stop_training(std::int64_t step, const char* what, double number, const std::string& where) {
-    fail("training stopped at step ", step, ": the ", what, " is ", number, "; first non-finite value: ",
-         where.empty() ? std::string("a gradient") : where);
+    fail("training stopped at step ", step, ": the ", what, " is ", number,
+         "; first non-finite value: ", where.empty() ? std::string("a gradient") : where);
 }
 
 template <class Backend>
@@ -103,15 +105,20 @@ public:
     using real = typename Backend::real;
 
     /// `threads` shards; environments must divide among them as evenly as rows go.
-    trainer(const traced_agent<Backend>& agent, const environment_maker& make, const trainer_settings& s, std::uint64_t seed, int threads,
-            std::int64_t total_steps)
-        : agent_(&agent), settings_(s), total_steps_(total_steps), optimiser_(s.optimiser, *agent.store), pool_(std::max(1, threads)) {
+    trainer(const traced_agent<Backend>& agent, const environment_maker& make, const trainer_settings& s,
+            std::uint64_t seed, int threads, std::int64_t total_steps)
+        : agent_(&agent),
+          settings_(s),
+          total_steps_(total_steps),
+          optimiser_(s.optimiser, *agent.store),
+          pool_(std::max(1, threads)) {
         require(threads > 0 && threads <= s.rollout.environments, "threads: expected 1 to ", s.rollout.environments,
                 " (the number of environments), got ", threads);
         int first = 0;
         for (int i = 0; i < threads; ++i) {
             const int last = s.rollout.environments * (i + 1) / threads;
-            shards_.push_back(std::make_unique<training_shard<Backend>>(agent, make, s.rollout, seed, last - first, first));
+            shards_.push_back(
+                std::make_unique<training_shard<Backend>>(agent, make, s.rollout, seed, last - first, first));
             first = last;
         }
     }
@@ -139,7 +146,8 @@ public:
         window_.loss = loss;
         window_.losses = shards_[0]->learner.losses();
         for (std::size_t i = 1; i < shards_.size(); ++i)
-            for (std::size_t k = 0; k < window_.losses.size(); ++k) window_.losses[k].second += shards_[i]->learner.losses()[k].second;
+            for (std::size_t k = 0; k < window_.losses.size(); ++k)
+                window_.losses[k].second += shards_[i]->learner.losses()[k].second;
         for (auto& s : shards_) {
             auto& done = s->behaviour.finished();
             window_.episodes.insert(window_.episodes.end(), done.begin(), done.end());
@@ -150,7 +158,9 @@ public:
     std::int64_t steps() const { return steps_; }
     std::int64_t total_steps() const { return total_steps_; }
     std::int64_t updates() const { return optimiser_.updates(); }
-    double progress() const { return total_steps_ > 0 ? static_cast<double>(steps_) / static_cast<double>(total_steps_) : 0; }
+    double progress() const {
+        return total_steps_ > 0 ? static_cast<double>(steps_) / static_cast<double>(total_steps_) : 0;
+    }
     training_window take_window() { return std::exchange(window_, {}); }
     const traced_agent<Backend>& agent() const { return *agent_; }
     training_shard<Backend>& shard(std::size_t i) { return *shards_[i]; }
@@ -160,20 +170,24 @@ public:
         save_weights(file, *agent_->store, optimiser_);
         save_counters(file, mode, {steps_, optimiser_.updates(), static_cast<std::int64_t>(shards_.size())});
         for (std::size_t i = 0; i < shards_.size(); ++i) {
-            each_shard_part(i, [&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
+            each_shard_part(i,
+                            [&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
             save_environments(file, shards_[i]->behaviour, message("shard.", i));
         }
     }
 
-    /// Restores what save() wrote; throws with both sizes when the file belongs to another model, before anything changes.
+    /// Restores what save() wrote; throws with both sizes when the file belongs to another model, before anything
+    /// changes.
     void load(const safetensors& file) {
         const auto counters = load_counters(file, mode, 3);
-        require(counters[2] == static_cast<std::int64_t>(shards_.size()), file.source(), ": was written with ", counters[2],
-                " threads, this run has ", shards_.size(), "; a synchronous run resumes with the same number");
+        require(counters[2] == static_cast<std::int64_t>(shards_.size()), file.source(), ": was written with ",
+                counters[2], " threads, this run has ", shards_.size(),
+                "; a synchronous run resumes with the same number");
         check_weights(file, *agent_->store);
         std::vector<std::pair<actor<Backend>*, std::string>> actors;
         for (std::size_t i = 0; i < shards_.size(); ++i) {
-            each_shard_part(i, [&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
+            each_shard_part(i,
+                            [&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
             actors.emplace_back(&shards_[i]->behaviour, message("shard.", i));
         }
         load_environments(file, actors);
@@ -181,7 +195,8 @@ public:
         optimiser_.updates() = counters[1];
         load_weights(file, *agent_->store, optimiser_);
         for (std::size_t i = 0; i < shards_.size(); ++i) {
-            each_shard_part(i, [&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
+            each_shard_part(i,
+                            [&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
             shards_[i]->behaviour.finished().clear();
             shards_[i]->align_resources();
         }
@@ -194,7 +209,8 @@ private:
     template <class Body>
     void each_shard_part(std::size_t i, Body body) {
         each_part(shards_[i]->behaviour, message("shard.", i), body);
-        body(message("shard.", i, ".learner_replays"), std::as_writable_bytes(std::span(&shards_[i]->learner.replay_count(), 1)));
+        body(message("shard.", i, ".learner_replays"),
+             std::as_writable_bytes(std::span(&shards_[i]->learner.replay_count(), 1)));
     }
 
     [[noreturn]] void stop(const char* what, double number) {

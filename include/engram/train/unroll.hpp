@@ -22,9 +22,9 @@ struct unroll_blocks {
         std::string name;
         std::span<Real> data;
     };
-    std::vector<block> steps;     // [T, B, F] each
-    std::vector<block> states;    // [B, F] each, as the first step entered with them
-    block continues, bootstrap;   // [T, B]: 0 where the step ended an episode; [B]: value after the last step
+    std::vector<block> steps;    // [T, B, F] each
+    std::vector<block> states;   // [B, F] each, as the first step entered with them
+    block continues, bootstrap;  // [T, B]: 0 where the step ended an episode; [B]: value after the last step
 
     template <class Body>
     void each(Body body) const {
@@ -39,7 +39,8 @@ struct unroll_blocks {
 template <class Backend>
 unroll_blocks<typename Backend::real> unroll_inputs(const traced_agent<Backend>& agent, program<Backend>& learner) {
     unroll_blocks<typename Backend::real> found;
-    std::vector<std::string> names{"observation", "last_action", "last_reward", "reset", "action", "reward", "behaviour_log_probability"};
+    std::vector<std::string> names{
+        "observation", "last_action", "last_reward", "reset", "action", "reward", "behaviour_log_probability"};
     for (const auto& r : agent.records) names.push_back(agent.g->info(r).name);
     for (const auto& name : names)
         if (learner.has_input(name)) found.steps.push_back({name, learner.input(name)});
@@ -92,8 +93,9 @@ class recording_actor {
 public:
     using real = typename Backend::real;
 
-    recording_actor(const traced_agent<Backend>& agent, std::shared_ptr<parameters<real>> store, std::unique_ptr<batch_environment> environment,
-                    std::uint64_t seed, int first_row, const unroll_blocks<real>& layout)
+    recording_actor(const traced_agent<Backend>& agent, std::shared_ptr<parameters<real>> store,
+                    std::unique_ptr<batch_environment> environment, std::uint64_t seed, int first_row,
+                    const unroll_blocks<real>& layout)
         : actor_(agent, std::move(store), std::move(environment), seed, first_row) {
         for (const auto& b : layout.steps) sources_.push_back(source_of(agent, b.name));
         for (const auto& b : layout.states) states_.push_back(actor_.program().state(b.name));
@@ -103,14 +105,16 @@ public:
 
     /// Acts for T steps.
     void record(const unroll_blocks<real>& to) {
-        for (std::size_t i = 0; i < states_.size(); ++i) std::copy(states_[i].begin(), states_[i].end(), to.states[i].data.begin());
+        for (std::size_t i = 0; i < states_.size(); ++i)
+            std::copy(states_[i].begin(), states_[i].end(), to.states[i].data.begin());
         const auto batch = static_cast<std::size_t>(actor_.batch());
         const std::size_t steps = to.continues.data.size() / batch;
         for (std::size_t t = 0; t < steps; ++t) {
             write(to, t, true);
             actor_.step();
             write(to, t, false);
-            for (std::size_t b = 0; b < batch; ++b) to.continues.data[t * batch + b] = actor_.done()[b] ? real(0) : real(1);
+            for (std::size_t b = 0; b < batch; ++b)
+                to.continues.data[t * batch + b] = actor_.done()[b] ? real(0) : real(1);
         }
         std::copy_n(actor_.peek(), batch, to.bootstrap.data.begin());
     }
