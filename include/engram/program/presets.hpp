@@ -33,7 +33,7 @@ inline const std::vector<preset>& presets() {
     static constexpr const char* recognition = "continuous_recognition";
     static const std::vector<preset> all{
         {"small",
-         1'000'000,
+         1'500'000,
          {{"encoder.layers", "128,128"},
           {"encoder.channels", ""},
           {"encoder.hidden", "128"},
