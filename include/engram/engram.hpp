@@ -1,0 +1,98 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Everything that needs no more than Eigen, xtensor, Boost.Hana and zlib: the engine, the policies, the catalogue, the tasks.
+//
+// Checkpoints hold JSON, whose parser would double the time of this include: <engram/train/trainer.hpp> and
+// <engram/train/asynchronous.hpp>, <engram/io/json.hpp> and <engram/io/safetensors.hpp> are included by name, and so is what
+// reports (engram/evaluate) and programs (engram/program) are made of.
+
+#include <engram/core/aligned.hpp>
+#include <engram/core/device.hpp>
+#include <engram/core/dual.hpp>
+#include <engram/core/error.hpp>
+#include <engram/core/float_maths.hpp>
+#include <engram/core/pack.hpp>
+#include <engram/core/parameters.hpp>
+#include <engram/core/philox.hpp>
+#include <engram/core/reflection.hpp>
+#include <engram/core/settings.hpp>
+#include <engram/core/thread_pool.hpp>
+
+#include <engram/kernels/convolution.hpp>
+#include <engram/kernels/cpc_scores.hpp>
+#include <engram/kernels/knn.hpp>
+#include <engram/kernels/matrix_memory.hpp>
+#include <engram/kernels/optimiser.hpp>
+#include <engram/kernels/pooling.hpp>
+#include <engram/kernels/product.hpp>
+#include <engram/kernels/rows.hpp>
+#include <engram/kernels/scan_returns.hpp>
+
+#include <engram/graph/binder.hpp>
+#include <engram/graph/check_gradients.hpp>
+#include <engram/graph/graph.hpp>
+#include <engram/graph/image_shape.hpp>
+#include <engram/graph/kernel.hpp>
+#include <engram/graph/layout.hpp>
+#include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/batch_norm.hpp>
+#include <engram/graph/ops/convolution.hpp>
+#include <engram/graph/ops/cpc.hpp>
+#include <engram/graph/ops/knn.hpp>
+#include <engram/graph/ops/loss.hpp>
+#include <engram/graph/ops/map.hpp>
+#include <engram/graph/ops/matrix_memory.hpp>
+#include <engram/graph/ops/noise.hpp>
+#include <engram/graph/ops/returns.hpp>
+#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/ops/time.hpp>
+#include <engram/graph/plan.hpp>
+#include <engram/graph/program.hpp>
+#include <engram/graph/scan.hpp>
+
+#include <engram/encoder/identity.hpp>
+#include <engram/encoder/impala_resnet.hpp>
+#include <engram/encoder/layers.hpp>
+#include <engram/encoder/mlp.hpp>
+#include <engram/encoder/small_conv.hpp>
+
+#include <engram/controller/feed_forward.hpp>
+#include <engram/controller/lstm.hpp>
+
+#include <engram/memory/fifo_knn.hpp>
+#include <engram/memory/no_memory.hpp>
+
+#include <engram/auxiliary/cpc.hpp>
+#include <engram/auxiliary/no_auxiliary.hpp>
+#include <engram/auxiliary/reconstruction.hpp>
+
+#include <engram/learner/supervised.hpp>
+#include <engram/learner/vtrace.hpp>
+
+#include <engram/model/agent.hpp>
+#include <engram/model/laws.hpp>
+#include <engram/model/slots.hpp>
+
+#include <engram/catalogue.hpp>
+
+#include <engram/task/arbitrary_visuomotor_mapping.hpp>
+#include <engram/task/continuous_recognition.hpp>
+#include <engram/task/environment.hpp>
+#include <engram/task/panel.hpp>
+#include <engram/task/registry.hpp>
+#include <engram/task/stimulus.hpp>
+#include <engram/task/stimulus_data.hpp>
+#include <engram/task/t_maze.hpp>
+
+#include <engram/io/file.hpp>
+#include <engram/io/gzip.hpp>
+#include <engram/io/idx.hpp>
+#include <engram/io/npy.hpp>
+#include <engram/io/omniglot.hpp>
+#include <engram/io/png.hpp>
+#include <engram/io/zip.hpp>
+
+#include <engram/train/actor.hpp>
+#include <engram/train/optimiser.hpp>
+#include <engram/train/unroll.hpp>
