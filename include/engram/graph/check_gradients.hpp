@@ -27,11 +27,12 @@ struct gradient_report {
 };
 
 /// `prepare` fills inputs, states and resources; it is called before every evaluation. At most `samples` entries of
-/// every parameter, and of every input that was traced with a gradient, are compared.
+/// every parameter, and of every input that was traced with a gradient, are compared; `only` may choose them by name.
 template <class Backend>
 gradient_report check_gradients(const graph<Backend>& g, std::shared_ptr<parameters<typename Backend::real>> store,
                                 plan_options options, const std::function<void(program<Backend>&)>& prepare,
-                                int samples = 24, double width = 1e-4) {
+                                int samples = 24, double width = 1e-4,
+                                const std::function<bool(const std::string&)>& only = {}) {
     using real = typename Backend::real;
     options.gradients = true;
     program<Backend> p(g, store, options);
@@ -64,6 +65,7 @@ gradient_report check_gradients(const graph<Backend>& g, std::shared_ptr<paramet
     report.same_bits_twice = std::equal(analytic.begin(), analytic.end(), p.gradient().begin());
 
     const auto compare = [&](const std::string& name, std::span<const real> slopes, const auto& nudge) {
+        if (only && !only(name)) return;
         const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(slopes.size());
         double largest = 0;
         for (const real s : slopes) largest = std::max(largest, std::abs(static_cast<double>(s)));

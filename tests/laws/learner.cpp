@@ -1,0 +1,45 @@
+// The laws of learners.
+
+#include "../model/prepare.hpp"
+
+#include <engram/auxiliary/no_auxiliary.hpp>
+#include <engram/controller/lstm.hpp>
+#include <engram/encoder/identity.hpp>
+#include <engram/learner/supervised.hpp>
+#include <engram/learner/vtrace.hpp>
+#include <engram/memory/fifo_knn.hpp>
+
+using namespace prepared;
+
+using critic = agent<identity, lstm, fifo_knn, no_auxiliary, vtrace>;
+using taught = critic::with<supervised>;
+
+TEST_CASE("vtrace") {
+    keeps_the_laws<critic>();
+    differentiates<critic>();
+    auto s = tiny<critic>();
+    s.learner = {.discount = 0.9, .baseline_cost = 2, .entropy_cost = 0.3, .rho_bar = 0.8, .c_bar = 0.7};
+    differentiates<critic>(s);
+}
+
+TEST_CASE("supervised") {
+    keeps_the_laws<taught>();
+    differentiates<taught>();
+}
+
+TEST_CASE("supervised: cross-entropy of the targets, weighted, over the number of rows") {
+    const auto a = traced<taught, cpu<double>>();
+    program<cpu<double>> p(*a.g, a.store, {.steps = 4, .batch = 2, .gradients = true}, {a.logits});
+    fill_randomly(p, a, 1);
+    p.input("weight")[3] = 0;
+    p.forward();
+    const auto y = p.output(a.logits);
+    double expected = 0;
+    for (int r = 0; r < 8; ++r) {
+        double sum = 0;
+        for (int c = 0; c < 3; ++c) sum += std::exp(y.data[r * y.stride + c]);
+        const int target = static_cast<int>(p.input("target")[static_cast<std::size_t>(r)]);
+        expected -= p.input("weight")[static_cast<std::size_t>(r)] * (y.data[r * y.stride + target] - std::log(sum)) / 8;
+    }
+    CHECK(p.loss() == doctest::Approx(expected).epsilon(1e-12));
+}
