@@ -200,7 +200,8 @@ int main(int argc, char** argv) try {
         forward.push_back(forward_ms), total.push_back(total_ms), alone.push_back(alone_ms), ratio.push_back(total_ms / alone_ms);
     }
     const double total_ms = mra::median(total);
-    std::printf("{\"threads\": %d, \"total_ms\": %.3f, \"forward_ms\": %.3f, \"frames_per_second\": %.1f, \"products_ms\": %.3f, "
+    if (!total.empty())
+            std::printf("{\"threads\": %d, \"total_ms\": %.3f, \"forward_ms\": %.3f, \"frames_per_second\": %.1f, \"products_ms\": %.3f, "
                 "\"over_products\": %.3f}\n", model.threads(), total_ms, mra::median(forward), 1e3 * z.steps * z.batch / total_ms,
                 mra::median(alone), mra::median(ratio));
 } catch (const std::exception& e) {

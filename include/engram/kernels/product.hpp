@@ -57,7 +57,25 @@ class packed_weights {
 
     /// From row-major w[n][k]: this then holds its transpose.
     void pack_transposed(const Real* w, int stride) {
-        pack_from([=](int k, int n) { return w[std::ptrdiff_t(n) * stride + k]; });
+        // A cache line of few rows at a time: more rows, a power of two of numbers apart, would push each other out.
+        constexpr int line = 64 / static_cast<int>(sizeof(Real)), few = 8;
+        for (int p = 0; p < panels(); ++p) {
+            const int span = panel_vectors(p) * width, used = std::min(span, columns_ - p * panel);
+            Real* const panel_start = data_.get() + std::ptrdiff_t(p) * panel * rows_;
+            const auto block = [&](int first, int last, int column, auto columns) {
+                const Real* from = w + std::ptrdiff_t(p * panel + column) * stride;
+                for (int k = first; k < last; ++k) {
+                    Real* to = panel_start + std::ptrdiff_t(k) * span + column;
+                    for (int j = 0; j < columns(); ++j) to[j] = from[std::ptrdiff_t(j) * stride + k];
+                }
+            };
+            for (int first = 0; first < rows_; first += line) {
+                const int last = std::min(first + line, rows_);
+                int column = 0;
+                for (; column + few <= used; column += few) block(first, last, column, std::integral_constant<int, few>{});
+                for (; column < used; ++column) block(first, last, column, std::integral_constant<int, 1>{});
+            }
+        }
     }
 
     /// From weight(k, n): any other order of rows.
