@@ -45,6 +45,7 @@ public:
         observe(program_);
         program_.forward();
         const auto policy = program_.output(agent_->log_policy);
+        require_finite(policy);
         for (int b = 0; b < batch_; ++b) {
             const auto i = static_cast<std::size_t>(b);
             const int a = sample(policy.data + b * policy.stride, policy.width, random_[i]);
@@ -112,6 +113,14 @@ private:
         if (p.has_input("last_action")) std::copy(last_action_.begin(), last_action_.end(), p.input("last_action").begin());
         if (p.has_input("last_reward")) std::copy(last_reward_.begin(), last_reward_.end(), p.input("last_reward").begin());
         if (p.has_input("reset")) std::copy(reset_.begin(), reset_.end(), p.input("reset").begin());
+    }
+
+    // No action can be drawn from a NaN, and what it did to the memories would hide where it came from.
+    void require_finite(const operand<const real>& policy) const {
+        for (int b = 0; b < batch_; ++b)
+            for (int a = 0; a < policy.width; ++a)
+                if (!std::isfinite(policy.data[b * policy.stride + a])) [[unlikely]]
+                    fail("acting stopped: the policy of environment ", b, " is not finite; first non-finite value: ", program_.first_non_finite());
     }
 
     // Inverse of the distribution function at one uniform number.

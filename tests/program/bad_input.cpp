@@ -1,0 +1,154 @@
+// Every mistake is one sentence with the nearest valid name or what was expected, exit code 2, and changes nothing.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "child.hpp"
+
+namespace {
+
+void refuses(const std::vector<std::string>& arguments, const std::string& part) {
+    const finished f = run(arguments);
+    CHECK(f.code == 2);
+    CHECK(f.out.empty());
+    CHECK(std::count(f.err.begin(), f.err.end(), '\n') == 1);
+    INFO(f.err);
+    CHECK(has(f.err, part));
+}
+
+std::vector<std::string> plus(std::vector<std::string> a, const std::vector<std::string>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+}  // namespace
+
+TEST_CASE("unknown names are answered with the nearest valid one") {
+    const temporary_folder folder;
+    const auto train = training(folder / "run");
+    refuses({"trian"}, "unknown command 'trian'; did you mean 'train'?");
+    refuses(plus(train, {"--sead", "1"}), "unknown train flag '--sead'; did you mean '--seed'?");
+    refuses(plus(train, {"-x"}), "unknown train flag '-x'");
+    refuses(plus(train, {"--task", "continous_recognition"}), "did you mean 'continuous_recognition'?");
+    refuses(plus(train, {"--set", "memory.slot=5"}), "unknown setting 'memory.slot'; did you mean 'memory.slots'?");
+    refuses(plus(train, {"--memory.slot", "5"}), "unknown setting 'memory.slot'; did you mean 'memory.slots'?");
+    refuses(plus(train, {"--optimizer.clip=5"}), "did you mean 'optimiser.clip'?");
+    refuses(plus(train, {"--preset", "papr"}), "unknown preset 'papr'; did you mean 'paper'?");
+    refuses(plus(train, {"--mode", "async"}), "did you mean 'asynchronous'?");
+    refuses(plus(train, {"--device", "cudda"}), "did you mean 'cuda'?");
+    refuses(plus(train, {"--stimuli", "mnits"}), "did you mean 'mnist'?");
+    refuses(plus(train, {"--task.frame", "papper"}), "did you mean 'paper'?");
+    refuses(plus(train, {"--optimiser.kind", "adm"}), "did you mean 'adam'?");
+    refuses({"describe", "--task", "t_mase"}, "did you mean 't_maze'?");
+    CHECK(folder.files() == 0);
+}
+
+TEST_CASE("wrong types, ranges and missing values") {
+    const temporary_folder folder;
+    const auto train = training(folder / "run");
+    refuses({}, "a command was expected");
+    refuses({"train"}, "--task is missing");
+    refuses({"evaluate"}, "--from is missing");
+    refuses({"sample"}, "--from is missing");
+    refuses(plus(train, {"--steps", "1e6"}), "--steps: expected an integer, got '1e6'");
+    refuses(plus(train, {"--steps", "0"}), "--steps: expected 1 or more, got 0");
+    refuses(plus(train, {"--steps", "-5"}), "--steps: expected 1 or more, got -5");
+    refuses(plus(train, {"--steps", "99999999999999999999"}), "out of range");
+    refuses(plus(train, {"--steps"}), "--steps needs a value");
+    refuses(plus(train, {"--steps", "--quiet"}), "--steps needs a value");
+    refuses(plus(train, {"--seed", "one"}), "--seed: expected an integer, got 'one'");
+    refuses(plus(train, {"--threads", "0"}), "threads: expected 1 to 12");
+    refuses(plus(train, {"--threads", "13"}), "threads: expected 1 to 12");
+    refuses(plus(train, {"--quiet=yes"}), "--quiet takes no value");
+    refuses(plus(train, {"--set", "memory.slots"}), "--set expects name=value, got 'memory.slots'");
+    refuses(plus(train, {"--memory.slots", "many"}), "memory.slots: expected an integer, got 'many'");
+    refuses(plus(train, {"--memory.slots", "-3"}), "memory.slots: expected at least one slot, got -3");
+    refuses(plus(train, {"--encoder.layers", "8,,8"}), "encoder.layers: expected a list of integers");
+    refuses(plus(train, {"--encoder.centre", "yes"}), "encoder.centre: expected true or false, got 'yes'");
+    refuses(plus(train, {"--learner.discount", "2"}), "learner.discount: expected a number in 0..1, got 2");
+    refuses(plus(train, {"--learner.discount", "nan"}), "learner.discount: expected a number");
+    refuses(plus(train, {"--rollout.environments", "0"}), "rollout.environments: expected at least one, got 0");
+    refuses(plus(train, {"--device", "cuda"}), "this build has no CUDA");
+    refuses(plus(train, {"--stimuli", "mnist"}), "need a data folder");
+    refuses(plus(train, {"--data", folder / "nothing"}), "has neither a folder mnist nor a folder omniglot");
+    refuses(plus(train, {"surplus"}), "unexpected 'surplus'");
+    refuses({"train", "--resume", "--out", folder / "run"}, "there is no run to resume");
+    refuses({"evaluate", "--from", folder / "run"}, "is no run folder");
+    refuses({"sample", "--from", folder / "run"}, "is no run folder");
+    CHECK(folder.files() == 0);
+}
+
+TEST_CASE("help is no mistake") {
+    for (const auto& arguments : std::vector<std::vector<std::string>>{{"--help"}, {"train", "--help"}, {"train", "-h"}}) {
+        const finished f = run(arguments);
+        CHECK(f.code == 0);
+        CHECK(has(f.out, arguments.size() > 1 ? "--checkpoint-every" : "describe"));
+    }
+}
+
+TEST_CASE("a folder that cannot be written") {
+    const temporary_folder folder;
+    engram::write_file(folder / "file", "text");
+    refuses(training(folder / "file/run"), "cannot make the folder");
+    refuses(training("/proc/run"), "cannot make the folder /proc/run");
+    CHECK(folder.files() == 1);
+}
+
+TEST_CASE("a run folder is neither overwritten nor continued by another run") {
+    const temporary_folder folder;
+    const std::string out = folder / "run";
+    REQUIRE(run(training(out, {"--steps", "600"})).code == 0);
+    const auto checkpoint = checkpoint_of(out), config = engram::read_file(out + "/config.json");
+    const auto refused = [&](const finished& f, const std::string& part) {
+        CHECK(f.code == 2);
+        INFO(f.err);
+        CHECK(has(f.err, part));
+        CHECK(checkpoint_of(out) == checkpoint);
+        CHECK(engram::read_file(out + "/config.json") == config);
+    };
+    refused(run(training(out)), "already holds a run with a checkpoint; continue it with --resume");
+    refused(run(training(out, {"--resume", "--memory.slots", "30"})), "was written with memory.slots 20, expected 30");
+    refused(run(training(out, {"--resume", "--threads", "2"})), "was written with threads 1, expected 2");
+    refused(run(training(out, {"--resume", "--seed", "7"})), "was written with seed 1, expected 7");
+    refused(run(training(out, {"--resume", "--mode", "asynchronous"})), "was written with mode synchronous, expected asynchronous");
+    refused(run(training(out, {"--resume", "--task", "t_maze"})), "was written with task arbitrary_visuomotor_mapping, expected t_maze");
+    refused(run<reacting>({"train", "--resume", "--out", out}, "reacting"), "this is a run of engram-recalling, expected one of engram-reacting");
+    refused(run<reacting>({"evaluate", "--from", out}, "reacting"), "this is a run of engram-recalling");
+    refused(run({"evaluate", "--from", out, "--level", "holdout_extrapolat"}), "did you mean 'holdout_extrapolate'?");
+    refused(run({"sample", "--from", out, "--level", "tra"}), "did you mean 'train'?");
+    refused(run({"evaluate", "--from", out, "--episodes", "0"}), "--episodes: expected 1 or more, got 0");
+}
+
+TEST_CASE("a damaged run folder") {
+    const temporary_folder folder;
+    const std::string out = folder / "run", file = out + "/checkpoint/latest.safetensors";
+    REQUIRE(run(training(out, {"--steps", "600"})).code == 0);
+    const auto whole = checkpoint_of(out);
+    const auto refused = [&](const engram::bytes& content, const std::string& part) {
+        engram::write_file(file, content);
+        const auto metrics = engram::read_file(out + "/metrics.csv");
+        for (const auto& arguments : {training(out, {"--resume", "--steps", "5000"}), {"evaluate", "--from", out}, {"sample", "--from", out}}) {
+            const finished f = run(arguments);
+            CHECK(f.code == 2);
+            INFO(f.err);
+            CHECK(has(f.err, part));
+            CHECK(has(f.err, file));
+        }
+        CHECK(checkpoint_of(out) == content);
+        CHECK(engram::read_file(out + "/metrics.csv") == metrics);
+    };
+    refused({}, "truncated");
+    refused(engram::bytes(whole.begin(), whole.begin() + 1000), "truncated");
+    refused(engram::bytes(whole.begin(), whole.end() - 1), "");
+    auto flipped = whole;
+    flipped[flipped.size() / 2] ^= 1;
+    refused(flipped, "");
+    engram::write_file(file, whole);
+    CHECK(run(training(out, {"--resume", "--steps", "1200"})).code == 0);
+
+    engram::write_file(out + "/config.json", "{\"ablation\": \"recalling\"");
+    const finished f = run({"evaluate", "--from", out});
+    CHECK(f.code == 2);
+    CHECK(has(f.err, "config.json: not valid JSON"));
+}

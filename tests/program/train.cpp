@@ -1,0 +1,195 @@
+// What training leaves behind, how it is interrupted and resumed, and how it fails.
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cmath>
+#include <random>
+#include <thread>
+
+#include <engram/evaluate/run_folder.hpp>
+#include <engram/io/npy.hpp>
+#include <engram/io/png.hpp>
+#include <engram/io/safetensors.hpp>
+
+#include "child.hpp"
+
+namespace {
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+std::string without_time(const std::string& path) {
+    const engram::bytes content = engram::read_file(path);
+    std::string out;
+    int column = 0;
+    for (const char c : std::string(content.begin(), content.end())) {
+        column = c == '\n' ? 0 : column + (c == ',');
+        if (column != 11) out += c;    // steps_per_second
+    }
+    return out;
+}
+
+// Kills the program `kills` times after random times, each time resuming, then lets it finish.
+void train_with_kills(const std::vector<std::string>& arguments, int kills, unsigned seed) {
+    std::mt19937 random(seed);
+    int resumed = 0;
+    for (int i = 0; i < kills; ++i) {
+        child program(arguments);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 130));
+        program.signal(SIGKILL);
+        resumed += program.wait().code == 128 + SIGKILL;
+    }
+    CHECK(resumed > 0);
+    const finished f = run(arguments);
+    INFO(f.err);
+    REQUIRE(f.code == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a run folder holds what the report reads") {
+    const temporary_folder folder;
+    const std::string out = folder / "run";
+    const finished f = run(training(out, {"--steps", "3000", "--evaluate", "7"}));
+    INFO(f.err);
+    REQUIRE(f.code == 0);
+    const auto record = engram::read_run(out);
+    CHECK(record.ablation == "recalling");
+    CHECK(record.task == "arbitrary_visuomotor_mapping");
+    CHECK(record.preset == "small");
+    CHECK(record.seed == 1);
+    CHECK(record.steps == 3000);
+    CHECK(record.threads == 1);
+    CHECK(record.parameters > 0);
+    REQUIRE(record.levels.size() == 3);
+    for (const auto& level : record.levels) {
+        CHECK(level.episodes == 7);
+        CHECK(level.mean >= 0);
+        CHECK(level.mean <= level.maximum);
+    }
+    CHECK(record.metrics.rows == 5);    // every 600 steps
+    REQUIRE(record.metrics.find("reward_smooth"));
+    CHECK(record.metrics.find("policy_loss"));
+    CHECK(record.metrics.find("episodes")->back() == 60);    // 3000 / 50
+    REQUIRE(record.retrieval);
+    CHECK(record.retrieval->level == "holdout_interpolate");
+    REQUIRE(record.retrieval->trials.size() == 40);
+    CHECK(record.retrieval->trials[0].read.empty());
+    double read = 0;
+    for (const auto& r : record.retrieval->trials[39].read) read += r.weight;
+    CHECK(read == doctest::Approx(1).epsilon(1e-5));
+
+    const auto before = checkpoint_of(out);
+    REQUIRE(run({"evaluate", "--from", out, "--episodes", "11", "--level", "train"}).code == 0);
+    const auto after = engram::read_run(out);
+    REQUIRE(after.levels.size() == 3);
+    for (const auto& level : after.levels) CHECK(level.episodes == (level.level == "train" ? 11 : 7));
+    CHECK(after.steps == 3000);
+    CHECK(checkpoint_of(out) == before);
+
+    const finished s = run({"sample", "--from", out, "--level", "train"});
+    INFO(s.err);
+    REQUIRE(s.code == 0);
+    const auto weights = engram::read_npy<float>(out + "/sample/read_weights.npy");
+    REQUIRE(weights.shape == std::vector<int>{50, 50});
+    for (int t = 0; t < 50; ++t) {
+        double sum = 0, future = 0;
+        for (int i = 0; i < 50; ++i) (i < t ? sum : future) += static_cast<double>(weights.values[static_cast<std::size_t>(50 * t + i)]);
+        CHECK(sum == doctest::Approx(t > 0).epsilon(1e-5));
+        CHECK(future == 0);
+    }
+    CHECK(engram::read_npy<std::int32_t>(out + "/sample/actions.npy").values.size() == 50);
+    CHECK(engram::read_png(out + "/sample/observations.png").channels == 3);
+    CHECK(engram::read_png(out + "/sample/read_weights.png").width == 400);
+}
+
+TEST_CASE("describe names the policies and counts the parameters") {
+    const finished f = run({"describe", "--encoder.layers", "16,8", "--controller.hidden", "16", "--memory.key", "8"});
+    REQUIRE(f.code == 0);
+    for (const char* word : {"mlp", "lstm", "fifo_knn", "no_auxiliary", "vtrace", "memory.slots", "t_maze", "holdout_extrapolate"})
+        CHECK(has(f.out, word));
+    // 768 x 16 + 16, 16 x 8 + 8, 2 (24 x 8 + 8), (8 + 16 + 5 + 16) x 64 + 64, 16 x 4 + 4, 16 + 1
+    CHECK(has(f.out, "[768, 16]"));
+    CHECK(has(f.out, std::to_string((12304 + 136 + 400 + 2944 + 68 + 17) / 1000) + " " + std::to_string((12304 + 136 + 400 + 2944 + 68 + 17) % 1000)));
+    CHECK(run({"describe", "--preset", "paper"}).code == 0);
+}
+
+TEST_CASE("a killed run that is resumed ends as one that was never killed, bit for bit") {
+    for (const std::string threads : {"1", "2"}) {
+        const temporary_folder folder;
+        const std::vector<std::string> more{"--steps", "24000", "--threads", threads};
+        REQUIRE(run(training(folder / "whole", more)).code == 0);
+        auto resumed = more;
+        resumed.push_back("--resume");
+        train_with_kills(training(folder / "killed", resumed), 4, static_cast<unsigned>(threads[0]));
+        CHECK(checkpoint_of(folder / "whole") == checkpoint_of(folder / "killed"));
+        CHECK(without_time(folder / "whole/metrics.csv") == without_time(folder / "killed/metrics.csv"));
+    }
+}
+
+TEST_CASE("a finished run goes on when more steps are asked for") {
+    const temporary_folder folder;
+    REQUIRE(run(training(folder / "whole", {"--steps", "4800"})).code == 0);
+    REQUIRE(run(training(folder / "parts", {"--steps", "1200"})).code == 0);
+    REQUIRE(run({"train", "--resume", "--out", folder / "parts", "--steps", "4800"}).code == 0);
+    CHECK(checkpoint_of(folder / "whole") == checkpoint_of(folder / "parts"));
+}
+
+TEST_CASE("Ctrl-C ends the iteration, writes a checkpoint and exits with 130") {
+    for (const int number : {SIGINT, SIGTERM}) {
+        const temporary_folder folder;
+        REQUIRE(run(training(folder / "whole", {"--steps", "60000", "--checkpoint-every", "30000"})).code == 0);
+        // As for a program that a shell starts in the background: SIGINT is ignored at first.
+        const auto arguments = training(folder / "stopped", {"--steps", "60000", "--checkpoint-every", "1000000", "--resume"});
+        child program(arguments, "recalling", [] { std::signal(SIGINT, SIG_IGN); });
+        while (!exists(folder / "stopped/metrics.csv")) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        program.signal(number);
+        const finished f = program.wait();
+        CHECK(f.code == 130);
+        CHECK(has(f.err, "train --resume"));
+        REQUIRE(exists(folder / "stopped/checkpoint/latest.safetensors"));
+        REQUIRE(run(arguments).code == 0);
+        CHECK(checkpoint_of(folder / "whole") == checkpoint_of(folder / "stopped"));
+    }
+}
+
+TEST_CASE("a full disk leaves the old checkpoint and no half of a new one") {
+    const temporary_folder folder;
+    const std::string out = folder / "run";
+    REQUIRE(run(training(out, {"--steps", "600"})).code == 0);
+    const auto before = checkpoint_of(out);
+    REQUIRE(before.size() > 20000);
+    const finished f = run(training(out, {"--steps", "5000", "--resume"}), "recalling", [] {
+        const rlimit small{10000, 10000};
+        ::setrlimit(RLIMIT_FSIZE, &small);
+    });
+    CHECK(f.code == 1);
+    INFO(f.err);
+    CHECK(has(f.err, "cannot write"));
+    CHECK(has(f.err, "what was there before is unchanged"));
+    CHECK(has(f.err, "the checkpoint of step 600 is kept"));
+    CHECK(checkpoint_of(out) == before);
+    int files = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(out + "/checkpoint")) ++files;
+    CHECK(files == 1);
+    CHECK(run(training(out, {"--steps", "5000", "--resume"})).code == 0);
+}
+
+TEST_CASE("a loss that is not finite ends the run with the name of the first such value, and keeps the checkpoint") {
+    const temporary_folder folder;
+    const std::string out = folder / "run", file = out + "/checkpoint/latest.safetensors";
+    REQUIRE(run(training(out, {"--steps", "600"})).code == 0);
+    auto weights = engram::safetensors::read(file);
+    auto& gates = weights.tensors.at("controller.gates.weight");
+    const float nan = std::nanf("");
+    std::memcpy(gates.data.data(), &nan, sizeof nan);
+    weights.write(file);
+    const auto before = checkpoint_of(out);
+    const finished f = run(training(out, {"--steps", "5000", "--resume"}));
+    CHECK(f.code == 1);
+    INFO(f.err);
+    CHECK(has(f.err, "first non-finite value: controller"));
+    CHECK(has(f.err, "the checkpoint of step 600 is kept"));
+    CHECK(checkpoint_of(out) == before);
+}
