@@ -29,7 +29,7 @@ measure() {
     fi
     read -r clock cpu < <(awk '{ print $1, $2 + $3 }' "$folder/times")
     printf '%-32s %6.1f s of CPU time, %6.1f s on the clock, budget %s s\n' "$1" "$cpu" "$clock" "$2"
-    if [[ $(awk -v a="$cpu" -v b="$2" 'BEGIN { print a > b }') == 1 ]]; then
+    if [[ $(awk -v a="$cpu" -v b="$2" 'BEGIN { print (a > b) }') == 1 ]]; then
         printf 'compile: %s exceeds its budget\n' "$1" >&2
         status=1
     fi
