@@ -3,17 +3,21 @@
 
 // A memory of one's own, outside the library: the last N writes, read by soft attention.
 //
-//   k_t = W x_t + b;   a_i = softmax_i(sharpness cos(k_i, k_t)) over the slots that hold something;   m_t = sum_i a_i v_i
-//   then slot (t mod N) <- (k_t, v = h_t)
+//   k_t = W x_t + b;   a_i = softmax_i(sharpness cos(k_i, k_t)) over the slots that hold something;   m_t = sum_i a_i
+//   v_i then slot (t mod N) <- (k_t, v = h_t)
 //
-// Shapes: keys [B, N * D] and values [B, N * H] are carried states, m [T, B, H]. Unlike the library's k-NN memory nothing is
-// constant: the gradient reaches what was written earlier in the unroll. One map addresses writes and reads, so that two
-// looks at one image meet before anything is learnt. Everything is made of public operations, which is all the
-// derivative that it needs; resets are the agent's business, because all that changes lies in `state`.
+// Shapes: keys [B, N * D] and values [B, N * H] are carried states, m [T, B, H]. Unlike the library's k-NN memory
+// nothing is constant: the gradient reaches what was written earlier in the unroll. One map addresses writes and reads,
+// so that two looks at one image meet before anything is learnt. Everything is made of public operations, which is all
+// the derivative that it needs; resets are the agent's business, because all that changes lies in `state`.
 
+#include <engram/auxiliary/no_auxiliary.hpp>
+#include <engram/controller/feed_forward.hpp>
+#include <engram/encoder/mlp.hpp>
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/matrix_memory.hpp>
-#include <engram/model/slots.hpp>
+#include <engram/learner/vtrace.hpp>
+#include <engram/model/agent.hpp>
 
 namespace own {
 
@@ -37,11 +41,12 @@ struct attention_memory {
     using role = engram::memory_role;
 
     struct settings {
-        int slots = 64;
-        int key = 32;
+        int length = 64;
+        int address = 32;
         double sharpness = 20;
         void check() const {
-            engram::require(slots > 0 && key > 0, "memory: expected slots and keys of at least one, got ", slots, " and ", key);
+            engram::require(length > 0 && address > 0, "memory: expected a length and addresses of at least one, got ",
+                            length, " and ", address);
             engram::require(sharpness > 0, "memory.sharpness: expected a positive number, got ", sharpness);
         }
     };
@@ -58,21 +63,23 @@ struct attention_memory {
 
     template <class Backend>
     static weights declare(engram::graph<Backend>& g, const settings& s, engram::memory_sizes z) {
-        return {g.declare_linear("address", z.observed, s.key), z.held};
+        return {g.declare_linear("address", z.observed, s.address), z.held};
     }
     template <class Backend>
     static state<engram::var<Backend>> begin(engram::graph<Backend>& g, const settings& s, engram::memory_sizes z) {
-        return {g.state("keys", s.slots * s.key), g.state("values", s.slots * z.held), g.state("used", s.slots), g.state("next", 1)};
+        return {g.state("keys", s.length * s.address), g.state("values", s.length * z.held), g.state("used", s.length),
+                g.state("next", 1)};
     }
     template <class Var>
     static void forget(const weights&, const Var&, state<Var>&) {}
 
     /// cue = {x, h of the step before}.
     template <class Backend>
-    static engram::recalled<engram::var<Backend>> read(const settings& s, const weights& w, const std::vector<engram::var<Backend>>& cue,
+    static engram::recalled<engram::var<Backend>> read(const settings& s, const weights& w,
+                                                       const std::vector<engram::var<Backend>>& cue,
                                                        state<engram::var<Backend>>& now) {
         const auto query = engram::affine<Backend>("query", {cue[0]}, w.address);
-        const auto cosine = engram::cosine_scores("cosine", now.keys, query, s.key);
+        const auto cosine = engram::cosine_scores("cosine", now.keys, query, s.address);
         const auto scores = engram::map("score", score{static_cast<float>(s.sharpness)}, cosine, now.used);
         const auto attention = engram::softmax("attention", scores);
         return {{engram::weighted_read("recalled", attention, now.values, w.value)}, {}, {}};
@@ -82,16 +89,19 @@ struct attention_memory {
     static void write(const settings& s, const weights& w, const std::vector<engram::var<Backend>>& content,
                       state<engram::var<Backend>>& now) {
         const auto key = engram::affine<Backend>("key", {content[0]}, w.address), value = content[1];
-        const auto here = engram::one_hot("here", now.next, s.slots);
-        now.keys = engram::erase_add("keys", now.keys, here, engram::map("old_key", whole{}, key), key, s.key);
-        now.values = engram::erase_add("values", now.values, here, engram::map("old_value", whole{}, value), value, w.value);
+        const auto here = engram::one_hot("here", now.next, s.length);
+        now.keys = engram::erase_add("keys", now.keys, here, engram::map("old_key", whole{}, key), key, s.address);
+        now.values =
+            engram::erase_add("values", now.values, here, engram::map("old_value", whole{}, value), value, w.value);
         now.used = engram::map("used", mark{}, now.used, here);
-        now.next = engram::map("next", advance{static_cast<float>(s.slots)}, now.next);
+        now.next = engram::map("next", advance{static_cast<float>(s.length)}, now.next);
     }
 };
 
+using model = engram::agent<engram::mlp, engram::feed_forward, attention_memory, engram::no_auxiliary, engram::vtrace>;
+
 }  // namespace own
 
-BOOST_HANA_ADAPT_STRUCT(own::attention_memory::settings, slots, key, sharpness);
+BOOST_HANA_ADAPT_STRUCT(own::attention_memory::settings, length, address, sharpness);
 
 static_assert(engram::memory_policy<own::attention_memory>);
