@@ -1,11 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Everything that needs no more than Eigen, xtensor, Boost.Hana and zlib: the engine, the policies, the catalogue, the tasks.
+// Everything that needs no more than Eigen, xtensor, Boost.Hana and zlib: the engine, the policies, the catalogue, the
+// tasks.
 //
 // Checkpoints hold JSON, whose parser would double the time of this include: <engram/train/trainer.hpp> and
-// <engram/train/asynchronous.hpp>, <engram/io/json.hpp> and <engram/io/safetensors.hpp> are included by name, and so is what
-// reports (engram/evaluate) and programs (engram/program) are made of.
+// <engram/train/asynchronous.hpp>, <engram/io/json.hpp> and <engram/io/safetensors.hpp> are included by name, and so is
+// what reports (engram/evaluate) and programs (engram/program) are made of.
 
 #include <engram/core/aligned.hpp>
 #include <engram/core/device.hpp>

@@ -1,7 +1,7 @@
 // error: the auxiliary loss does not work with this encoder (reconstruction needs one that can decode)
-#include "../model/archetypes.hpp"
 #include <engram/auxiliary/reconstruction.hpp>
 #include <engram/encoder/identity.hpp>
+#include "../model/archetypes.hpp"
 using namespace engram;
 using archetype::whole;
 
@@ -11,4 +11,6 @@ using model = whole::with<reconstruction>;
 using model = whole::with<reconstruction>::with<identity>;
 #endif
 
-int main() { return model::trace<cpu<float>>({}, {{1, 2, 1}, 3}, 1).task.actions; }
+int main() {
+    return model::trace<cpu<float>>({}, {{1, 2, 1}, 3}, 1).task.actions;
+}

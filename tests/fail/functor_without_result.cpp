@@ -5,9 +5,13 @@ using namespace engram;
 
 struct twice {
 #ifndef ENGRAM_TWIN
-    auto operator()(auto x) const { x = x + x; }
+    auto operator()(auto x) const {
+        x = x + x;
+    }
 #else
-    auto operator()(auto x) const { return x + x; }
+    auto operator()(auto x) const {
+        return x + x;
+    }
 #endif
 };
 

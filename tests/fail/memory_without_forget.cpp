@@ -12,4 +12,6 @@ struct mine : archetype::memory {};
 using model = whole::with<mine>;
 #endif
 
-int main() { return model::trace<cpu<float>>({}, {{1, 2, 1}, 3}, 1).task.actions; }
+int main() {
+    return model::trace<cpu<float>>({}, {{1, 2, 1}, 3}, 1).task.actions;
+}

@@ -1,6 +1,6 @@
 // error: an agent needs exactly one memory (no_memory for none)
-#include "../model/archetypes.hpp"
 #include <engram/memory/no_memory.hpp>
+#include "../model/archetypes.hpp"
 using namespace engram;
 using archetype::whole;
 
@@ -10,4 +10,6 @@ using model = agent<archetype::encoder, archetype::controller, archetype::auxili
 using model = agent<archetype::encoder, archetype::controller, archetype::auxiliary, archetype::learner, no_memory>;
 #endif
 
-int main() { return model::trace<cpu<float>>({}, {{1, 2, 1}, 3}, 1).task.actions; }
+int main() {
+    return model::trace<cpu<float>>({}, {{1, 2, 1}, 3}, 1).task.actions;
+}

@@ -32,7 +32,8 @@ TEST_CASE("an auxiliary loss changes no output and adds parameters of its own; t
         p.forward();
         p.backward();
         const auto y = p.output(model.logits);
-        return std::tuple{std::vector<float>(y.data, y.data + 24), p.losses(), std::vector<float>(p.gradient().begin(), p.gradient().end())};
+        return std::tuple{std::vector<float>(y.data, y.data + 24), p.losses(),
+                          std::vector<float>(p.gradient().begin(), p.gradient().end())};
     };
     const auto [logits, losses, gradient] = run(a);
     CHECK(losses.size() == 3);
@@ -46,7 +47,8 @@ TEST_CASE("an auxiliary loss changes no output and adds parameters of its own; t
                 continue;
             }
             CHECK(e.name == a.store->entries()[i].name);
-            CHECK(std::equal(b.store->flat().begin() + e.offset, b.store->flat().begin() + e.offset + e.size(), a.store->flat().begin() + e.offset));
+            CHECK(std::equal(b.store->flat().begin() + e.offset, b.store->flat().begin() + e.offset + e.size(),
+                             a.store->flat().begin() + e.offset));
         }
         const auto [other_logits, other_losses, other_gradient] = run(b);
         CHECK(std::memcmp(logits.data(), other_logits.data(), sizeof(float) * 24) == 0);
@@ -54,7 +56,8 @@ TEST_CASE("an auxiliary loss changes no output and adds parameters of its own; t
         for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == other_losses[i]);
         for (std::size_t i = losses.size(); i < other_losses.size(); ++i) CHECK(other_losses[i].second > 0);
         // The encoder learns from it.
-        CHECK_FALSE(std::equal(gradient.begin(), gradient.begin() + a.store->entries()[0].size(), other_gradient.begin()));
+        CHECK_FALSE(
+            std::equal(gradient.begin(), gradient.begin() + a.store->entries()[0].size(), other_gradient.begin()));
     };
     compare(contrastive::trace<backend>(tiny<contrastive>(), task(), 5), 1, 1);
     compare(reconstructing::trace<backend>(tiny<reconstructing>(), task(), 5), 8, 3);
@@ -78,7 +81,8 @@ TEST_CASE("losses of a batch are the sum of the losses of its rows") {
         }
         start.restore(p);
         p.forward();
-        for (std::size_t i = 0; i < sum.size(); ++i) CHECK(std::abs(sum[i] - p.losses()[i].second) < 1e-12 * std::max(1.0, std::abs(sum[i])));
+        for (std::size_t i = 0; i < sum.size(); ++i)
+            CHECK(std::abs(sum[i] - p.losses()[i].second) < 1e-12 * std::max(1.0, std::abs(sum[i])));
     };
     check(traced<contrastive, backend>());
     check(traced<reconstructing, backend>());

@@ -39,7 +39,8 @@ TEST_CASE("supervised: cross-entropy of the targets, weighted, over the number o
         double sum = 0;
         for (int c = 0; c < 3; ++c) sum += std::exp(y.data[r * y.stride + c]);
         const int target = static_cast<int>(p.input("target")[static_cast<std::size_t>(r)]);
-        expected -= p.input("weight")[static_cast<std::size_t>(r)] * (y.data[r * y.stride + target] - std::log(sum)) / 8;
+        expected -=
+            p.input("weight")[static_cast<std::size_t>(r)] * (y.data[r * y.stride + target] - std::log(sum)) / 8;
     }
     CHECK(p.loss() == doctest::Approx(expected).epsilon(1e-12));
 }

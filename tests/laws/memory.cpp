@@ -23,7 +23,8 @@ TEST_CASE("fifo_knn") {
 TEST_CASE("fifo_knn_no_jumpy") {
     keeps_the_laws<still>();
     // Cached keys depend on W_k, but are constants of the loss: its differences are not what backward gives, zero.
-    differentiates<still>(tiny<still>(), task(), 80, 4, [](const std::string& name) { return !name.starts_with("memory.key"); });
+    differentiates<still>(tiny<still>(), task(), 80, 4,
+                          [](const std::string& name) { return !name.starts_with("memory.key"); });
 }
 
 TEST_CASE("no_memory is neutral: the same agent written without a slot for it") {
@@ -50,9 +51,11 @@ TEST_CASE("no_memory is neutral: the same agent written without a slot for it") 
     }();
 
     REQUIRE(store->entries().size() == a.store->entries().size());
-    for (std::size_t i = 0; i < store->entries().size(); ++i) CHECK(store->entries()[i].name == a.store->entries()[i].name);
+    for (std::size_t i = 0; i < store->entries().size(); ++i)
+        CHECK(store->entries()[i].name == a.store->entries()[i].name);
     CHECK(std::equal(store->flat().begin(), store->flat().end(), a.store->flat().begin()));
-    program<backend> p(*a.g, a.store, {.steps = 4, .batch = 2}, {a.h, a.logits}), q(g, store, {.steps = 4, .batch = 2}, {h, heads.logits});
+    program<backend> p(*a.g, a.store, {.steps = 4, .batch = 2}, {a.h, a.logits}),
+        q(g, store, {.steps = 4, .batch = 2}, {h, heads.logits});
     fill_randomly(p, a, 1);
     p.input("reset")[5] = 1;
     for (const char* name : {"observation", "last_action", "last_reward", "reset"})
@@ -70,12 +73,13 @@ TEST_CASE("jumpy backpropagation alone reaches the key weights") {
         warm_up(p, a, 1);
         p.forward();
         p.backward();
-        std::pair<double, double> largest;   // of the keys' map, of the queries'
+        std::pair<double, double> largest;  // of the keys' map, of the queries'
         for (const char* part : {"weight", "bias"})
             for (const bool query : {false, true}) {
                 const auto& e = (*a.store)[a.store->find(std::string(query ? "memory.query." : "memory.key.") + part)];
                 double& to = query ? largest.second : largest.first;
-                for (std::ptrdiff_t i = 0; i < e.size(); ++i) to = std::max(to, std::abs(p.gradient()[static_cast<std::size_t>(e.offset + i)]));
+                for (std::ptrdiff_t i = 0; i < e.size(); ++i)
+                    to = std::max(to, std::abs(p.gradient()[static_cast<std::size_t>(e.offset + i)]));
             }
         return largest;
     };

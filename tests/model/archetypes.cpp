@@ -50,7 +50,8 @@ struct no_encode : archetype::encoder {
 static_assert(!controller_policy<no_step> && !encoder_policy<no_encode>);
 
 TEST_CASE("an agent of archetypes runs forward and backward, in any order of its slots") {
-    using other = agent<archetype::learner, archetype::memory, archetype::auxiliary, archetype::encoder, archetype::controller>;
+    using other =
+        agent<archetype::learner, archetype::memory, archetype::auxiliary, archetype::encoder, archetype::controller>;
     auto check = [](auto a) {
         CHECK(a.store->entries().size() == 2);
         program<cpu<double>> p(*a.g, a.store, {.steps = 3, .batch = 2, .gradients = true}, {a.h, a.value});

@@ -96,8 +96,8 @@ struct auxiliary {
     using role = engram::auxiliary_role;
     using settings = no_settings;
     template <class Encoder, class B>
-    static void add_losses(graph<B>&, const settings&, const typename Encoder::settings&, const engram::trajectory<var<B>>&,
-                           const engram::task_shape&) {}
+    static void add_losses(graph<B>&, const settings&, const typename Encoder::settings&,
+                           const engram::trajectory<var<B>>&, const engram::task_shape&) {}
 };
 
 struct learner {

@@ -10,7 +10,9 @@ namespace prepared {
 
 using namespace engram;
 
-inline task_shape task() { return {{4, 4, 1}, 3}; }
+inline task_shape task() {
+    return {{4, 4, 1}, 3};
+}
 
 /// Sizes at which a gradient check takes a second at most.
 template <class Agent>
@@ -29,7 +31,10 @@ typename Agent::settings tiny() {
         s.encoder.hidden = {6};
         s.encoder.output = 5;
     }
-    if constexpr (requires { s.memory.slots; s.memory.neighbours; }) {
+    if constexpr (requires {
+                      s.memory.slots;
+                      s.memory.neighbours;
+                  }) {
         s.memory.slots = 4;
         s.memory.key = 3;
         s.memory.neighbours = 3;
@@ -70,8 +75,8 @@ void keeps_the_laws(typename Agent::settings s = tiny<Agent>(), task_shape t = t
 /// 1e-7 here. `seed` chooses numbers at which no ReLU stands within a difference of its corner (there, differences
 /// are wrong by tenths and shrink with the width; backward does not move).
 template <class Agent>
-void differentiates(typename Agent::settings s = tiny<Agent>(), task_shape t = task(), int least = 100, std::uint64_t seed = 4,
-                   const std::function<bool(const std::string&)>& only = {}) {
+void differentiates(typename Agent::settings s = tiny<Agent>(), task_shape t = task(), int least = 100,
+                    std::uint64_t seed = 4, const std::function<bool(const std::string&)>& only = {}) {
     using backend = cpu<double>;
     const auto a = traced<Agent, backend>(s, t);
     const plan_options options{.steps = 5, .batch = 2, .gradients = true, .replay = true};
@@ -79,7 +84,8 @@ void differentiates(typename Agent::settings s = tiny<Agent>(), task_shape t = t
     warm_up(p, a, seed);
     if (p.has_input("reset")) p.input("reset")[3] = p.input("reset")[6] = 1;
     const program_snapshot<backend> start(p, *a.g);
-    const auto report = check_gradients<backend>(*a.g, a.store, options, [&](auto& q) { start.restore(q); }, 16, 1e-4, only);
+    const auto report = check_gradients<backend>(
+        *a.g, a.store, options, [&](auto& q) { start.restore(q); }, 16, 1e-4, only);
     INFO(report.where);
     CHECK(report.worst < 1e-6);
     CHECK(report.compared > least);

@@ -37,8 +37,9 @@ image convolve(const parameters<double>& store, const std::string& name, image f
                 for (int dy = -1; dy <= 1; ++dy)
                     for (int dx = -1; dx <= 1; ++dx)
                         for (int c = 0; c < from.channels && from.inside(y + dy, x + dx); ++c)
-                            sum += from.at(y + dy, x + dx, c) *
-                                   oracle::weight(store, name + ".weight", ((dy + 1) * 3 + dx + 1) * from.channels + c, f);
+                            sum +=
+                                from.at(y + dy, x + dx, c) *
+                                oracle::weight(store, name + ".weight", ((dy + 1) * 3 + dx + 1) * from.channels + c, f);
                 to.at(y, x, f) = sum;
             }
     return to;
@@ -97,8 +98,12 @@ void compare(image_shape size, std::vector<int> channels, int blocks, std::vecto
 
 }  // namespace
 
-TEST_CASE("the paper's form: three sections of two blocks, no hidden layer") { compare({16, 24, 3}, {4, 5, 5}, 2, {}); }
-TEST_CASE("odd sides") { compare({9, 7, 2}, {3, 4}, 1, {6}); }
+TEST_CASE("the paper's form: three sections of two blocks, no hidden layer") {
+    compare({16, 24, 3}, {4, 5, 5}, 2, {});
+}
+TEST_CASE("odd sides") {
+    compare({9, 7, 2}, {3, 4}, 1, {6});
+}
 TEST_CASE("one section without blocks, and none at all") {
     compare({5, 8, 1}, {3}, 0, {});
     compare({3, 4, 1}, {}, 2, {6, 5});

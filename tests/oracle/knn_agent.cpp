@@ -46,7 +46,8 @@ struct loops {
         }
         numbers centred;
         for (const double v : pixels) centred.push_back(2 * v - 1);
-        const numbers x = oracle::relu(oracle::affine(store, "encoder.layers.1", oracle::relu(oracle::affine(store, "encoder.layers.0", centred))));
+        const numbers x = oracle::relu(oracle::affine(
+            store, "encoder.layers.1", oracle::relu(oracle::affine(store, "encoder.layers.0", centred))));
         const numbers m = read(oracle::affine(store, "memory.query", x + h));
         numbers action(A, 0);
         if (last_action >= 0) action[static_cast<std::size_t>(last_action)] = 1;
@@ -59,8 +60,10 @@ struct loops {
             fresh.v.assign(replayed->begin() + static_cast<std::ptrdiff_t>(x.size()), replayed->end());
         }
         fresh.key = oracle::affine(store, "memory.key", fresh.p + fresh.v);
-        if (static_cast<int>(slots.size()) < N) slots.push_back(fresh);
-        else slots[static_cast<std::size_t>(written % N)] = fresh;
+        if (static_cast<int>(slots.size()) < N)
+            slots.push_back(fresh);
+        else
+            slots[static_cast<std::size_t>(written % N)] = fresh;
         ++written;
     }
 
@@ -87,7 +90,8 @@ struct loops {
             const int slot = order[j].second;
             weights[j] /= sum;
             for (int i = 0; i < H; ++i)
-                m[static_cast<std::size_t>(i)] += weights[j] * slots[static_cast<std::size_t>(slot)].v[static_cast<std::size_t>(i)];
+                m[static_cast<std::size_t>(i)] +=
+                    weights[j] * slots[static_cast<std::size_t>(slot)].v[static_cast<std::size_t>(i)];
             // The last write that went to this slot.
             for (int w = 0; w < written; ++w)
                 if (w % N == slot) when[j] = w;
@@ -110,7 +114,9 @@ void compare(bool jumpy, bool replay) {
         p.input("last_action")[0] = -1;
         if (unroll == 1) p.input("reset")[3 * B] = p.input("reset")[6 * B + 1] = 1;
         p.forward();
-        const auto input = [&](const char* name, int width, int t, int b) { return oracle::row(p.input(name), width, B, t, b); };
+        const auto input = [&](const char* name, int width, int t, int b) {
+            return oracle::row(p.input(name), width, B, t, b);
+        };
         for (int t = 0; t < T; ++t)
             for (int b = 0; b < B; ++b) {
                 CAPTURE(unroll);
@@ -119,11 +125,12 @@ void compare(bool jumpy, bool replay) {
                 auto& r = rows[static_cast<std::size_t>(b)];
                 numbers stored;
                 if (replay) stored = input("memory.stored", 4 + H, t, b);
-                r.step(input("observation", 16, t, b), input("last_action", 1, t, b)[0], input("last_reward", 1, t, b)[0],
-                       input("reset", 1, t, b)[0] > 0.5, replay ? &stored : nullptr);
+                r.step(input("observation", 16, t, b), input("last_action", 1, t, b)[0],
+                       input("last_reward", 1, t, b)[0], input("reset", 1, t, b)[0] > 0.5, replay ? &stored : nullptr);
                 oracle::check_near(oracle::row(p.output(a.h), t, b), r.h);
                 oracle::check_near(oracle::row(p.output(a.logits), t, b), r.logits);
-                oracle::check_near(oracle::row(p.output(a.value), t, b), oracle::affine(*a.store, "learner.value", r.h));
+                oracle::check_near(oracle::row(p.output(a.value), t, b),
+                                   oracle::affine(*a.store, "learner.value", r.h));
                 oracle::check_near(oracle::row(p.output(*a.read_weight), t, b), r.weights);
                 CHECK(oracle::row(p.output(*a.read_when), t, b) == r.when);
             }
@@ -138,8 +145,12 @@ using jumping = agent<mlp, engram::lstm, fifo_knn, no_auxiliary, vtrace>;
 
 }  // namespace
 
-TEST_CASE("acting") { compare<jumping>(true, false); }
-TEST_CASE("replaying what was stored") { compare<jumping>(true, true); }
+TEST_CASE("acting") {
+    compare<jumping>(true, false);
+}
+TEST_CASE("replaying what was stored") {
+    compare<jumping>(true, true);
+}
 TEST_CASE("without jumpy backpropagation cached keys weigh as they are") {
     compare<jumping::with<fifo_knn_no_jumpy>>(false, false);
     compare<jumping::with<fifo_knn_no_jumpy>>(false, true);

@@ -15,7 +15,7 @@ namespace oracle {
 using numbers = std::vector<double>;
 using engram::parameters;
 
-inline numbers operator+(numbers a, const numbers& b) {   // [a, b]
+inline numbers operator+(numbers a, const numbers& b) {  // [a, b]
     a.insert(a.end(), b.begin(), b.end());
     return a;
 }
@@ -42,7 +42,9 @@ inline numbers relu(numbers x) {
     for (double& v : x) v = v > 0 ? v : 0;
     return x;
 }
-inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+inline double sigmoid(double x) {
+    return 1 / (1 + std::exp(-x));
+}
 
 inline numbers log_softmax(numbers x) {
     double sum = 0;

@@ -46,7 +46,9 @@ struct unroll {
 using contrastive = agent<mlp, feed_forward, no_memory, cpc, vtrace>;
 using reconstructing = contrastive::with<reconstruction>;
 
-void near(double a, double b) { oracle::check_near({a}, {b}); }
+void near(double a, double b) {
+    oracle::check_near({a}, {b});
+}
 
 }  // namespace
 
@@ -62,12 +64,13 @@ TEST_CASE("V-trace: three losses with clips, discounts and episode ends") {
         for (int t = 0; t < T; ++t) {
             V.push_back(u.of(u.a.value, t, b)[0]);
             const auto log_pi = oracle::log_softmax(u.of(u.a.logits, t, b));
-            ratio.push_back(std::exp(log_pi[static_cast<std::size_t>(u.in("action", t, b))] - u.in("behaviour_log_probability", t, b)));
+            ratio.push_back(std::exp(log_pi[static_cast<std::size_t>(u.in("action", t, b))] -
+                                     u.in("behaviour_log_probability", t, b)));
             discount.push_back(0.9375 * u.in("continues", t, b));
             clipped += ratio.back() > 1;
         }
         V.push_back(u.p.input("bootstrap")[static_cast<std::size_t>(b)]);
-        numbers v = V;   // v_T is the bootstrap
+        numbers v = V;  // v_T is the bootstrap
         for (int t = T - 1; t >= 0; --t) {
             const auto i = static_cast<std::size_t>(t);
             const double delta = std::min(0.9, ratio[i]) * (u.in("reward", t, b) + discount[i] * V[i + 1] - V[i]);
@@ -117,15 +120,19 @@ TEST_CASE("CPC: positives, negatives of the same episode, and the weight") {
                         for (std::size_t row = 0; row < h.size(); ++row)
                             for (int i = 0; i < X; ++i)
                                 sum += x[static_cast<std::size_t>(i)] *
-                                       oracle::weight(*u.a.store, "auxiliary.predict.weight", static_cast<int>(row), (k - 1) * X + i) * h[row];
+                                       oracle::weight(*u.a.store, "auxiliary.predict.weight", static_cast<int>(row),
+                                                      (k - 1) * X + i) *
+                                       h[row];
                         score.push_back(sum);
                         is_positive.push_back(j == t + k);
                     }
-                    if (score.size() < 2) continue;   // nothing to tell it from
+                    if (score.size() < 2) continue;  // nothing to tell it from
                     ++pairs;
                     const numbers log_p = oracle::log_softmax(score);
                     for (std::size_t j = 0; j < score.size(); ++j)
-                        total -= is_positive[j] > 0 ? log_p[j] : std::log(1 - std::exp(log_p[j])) / static_cast<double>(score.size() - 1);
+                        total -= is_positive[j] > 0
+                                     ? log_p[j]
+                                     : std::log(1 - std::exp(log_p[j])) / static_cast<double>(score.size() - 1);
                 }
         CHECK(pairs > 10);
         near(u.loss("auxiliary.loss"), 3 * total);
@@ -142,8 +149,8 @@ TEST_CASE("reconstruction: image, action and reward of the step before") {
         for (int b = 0; b < B; ++b) {
             const numbers h = u.of(u.a.h, t, b);
             // The MLP 16 -> 6 -> 4 backwards: h -> 6 -> 16.
-            const numbers logits =
-                oracle::affine(store, "auxiliary.image.pixels", oracle::relu(oracle::affine(store, "auxiliary.image.layers.0", h)));
+            const numbers logits = oracle::affine(store, "auxiliary.image.pixels",
+                                                  oracle::relu(oracle::affine(store, "auxiliary.image.layers.0", h)));
             const numbers pixels = oracle::row(u.p.input("observation"), 16, B, t, b);
             for (std::size_t i = 0; i < 16; ++i) {
                 const double p = oracle::sigmoid(logits[i]);
@@ -151,10 +158,12 @@ TEST_CASE("reconstruction: image, action and reward of the step before") {
             }
             const numbers guess = oracle::affine(store, "auxiliary.action", h);
             for (int i = 0; i < A; ++i) {
-                const double d = guess[static_cast<std::size_t>(i)] - (static_cast<int>(u.in("last_action", t, b)) == i);
+                const double d =
+                    guess[static_cast<std::size_t>(i)] - (static_cast<int>(u.in("last_action", t, b)) == i);
                 action += 0.25 * 0.5 * 0.5 * d * d;
             }
-            const double r = std::clamp(u.in("last_reward", t, b), -1.0, 1.0) - oracle::affine(store, "auxiliary.reward", h)[0];
+            const double r =
+                std::clamp(u.in("last_reward", t, b), -1.0, 1.0) - oracle::affine(store, "auxiliary.reward", h)[0];
             reward += 0.25 * 2 * 0.5 * r * r;
         }
     near(u.loss("auxiliary.image"), image);

@@ -21,8 +21,8 @@
 
 namespace engram {
 
-/// A traced model. Inputs of every plan: observation [T, B, pixels] in [0, 1], last_action [T, B, 1] (index, -1 at the first
-/// step of an episode), last_reward [T, B, 1], reset [T, B, 1] (1 at the first step); the learner adds its own.
+/// A traced model. Inputs of every plan: observation [T, B, pixels] in [0, 1], last_action [T, B, 1] (index, -1 at the
+/// first step of an episode), last_reward [T, B, 1], reset [T, B, 1] (1 at the first step); the learner adds its own.
 template <class Backend>
 struct traced_agent {
     using variable = var<Backend>;
@@ -39,15 +39,16 @@ struct traced_agent {
 
 /// What the controller sees besides x and m.
 struct wiring_settings {
-    bool last_action_reward = true;    // one-hot last action and clipped last reward (errata M43)
+    bool last_action_reward = true;  // one-hot last action and clipped last reward (errata M43)
 };
 
 /// The settings of the five policies, and how they are wired.
 template <class Encoder, class Controller, class Memory, class Auxiliary, class Learner>
 struct agent_settings {
-    BOOST_HANA_DEFINE_STRUCT(agent_settings, (typename Encoder::settings, encoder), (typename Controller::settings, controller),
-                             (typename Memory::settings, memory), (typename Auxiliary::settings, auxiliary),
-                             (typename Learner::settings, learner), (wiring_settings, wiring));
+    BOOST_HANA_DEFINE_STRUCT(agent_settings, (typename Encoder::settings, encoder),
+                             (typename Controller::settings, controller), (typename Memory::settings, memory),
+                             (typename Auxiliary::settings, auxiliary), (typename Learner::settings, learner),
+                             (wiring_settings, wiring));
 };
 
 /// What is carried from step to step.
@@ -63,7 +64,9 @@ struct clip_reward {
 namespace detail {
 
 template <class P>
-concept has_role = requires { typename P::role; };
+concept has_role = requires {
+    typename P::role;
+};
 
 template <class P>
 struct role_of : std::type_identity<void> {};
@@ -84,7 +87,8 @@ struct policy_of<Role, Last> : std::type_identity<Last> {};
 /// What with<P> puts in: P itself, checked.
 template <class P>
 struct replacement : std::type_identity<P> {
-    static_assert(has_role<P>, "with<P> needs a policy: a type that claims a slot by `using role = memory_role` or another role");
+    static_assert(has_role<P>,
+                  "with<P> needs a policy: a type that claims a slot by `using role = memory_role` or another role");
 };
 
 }  // namespace detail
@@ -94,14 +98,18 @@ template <class... Policies>
 struct agent {
     // From general to specific; what was said once is not said again in other words.
     static constexpr bool has_slots =
-        sizeof...(Policies) == 5 && detail::claimed<encoder_role, Policies...> == 1 && detail::claimed<controller_role, Policies...> == 1 &&
-        detail::claimed<memory_role, Policies...> == 1 && detail::claimed<auxiliary_role, Policies...> == 1 &&
-        detail::claimed<learner_role, Policies...> == 1;
+        sizeof...(Policies) == 5 && detail::claimed<encoder_role, Policies...> == 1 &&
+        detail::claimed<controller_role, Policies...> == 1 && detail::claimed<memory_role, Policies...> == 1 &&
+        detail::claimed<auxiliary_role, Policies...> == 1 && detail::claimed<learner_role, Policies...> == 1;
     static constexpr bool has_roles = (detail::has_role<Policies> && ...);
-    static_assert(has_roles, "an agent is made of policies: types that claim a slot by `using role = memory_role` or another role");
+    static_assert(
+        has_roles,
+        "an agent is made of policies: types that claim a slot by `using role = memory_role` or another role");
     static_assert(!has_roles || detail::claimed<encoder_role, Policies...> == 1, "an agent needs exactly one encoder");
-    static_assert(!has_roles || detail::claimed<controller_role, Policies...> == 1, "an agent needs exactly one controller");
-    static_assert(!has_roles || detail::claimed<memory_role, Policies...> == 1, "an agent needs exactly one memory (no_memory for none)");
+    static_assert(!has_roles || detail::claimed<controller_role, Policies...> == 1,
+                  "an agent needs exactly one controller");
+    static_assert(!has_roles || detail::claimed<memory_role, Policies...> == 1,
+                  "an agent needs exactly one memory (no_memory for none)");
     static_assert(!has_roles || detail::claimed<auxiliary_role, Policies...> == 1,
                   "an agent needs exactly one auxiliary loss (no_auxiliary for none)");
     static_assert(!has_roles || detail::claimed<learner_role, Policies...> == 1, "an agent needs exactly one learner");
@@ -112,10 +120,12 @@ struct agent {
     using auxiliary = typename detail::policy_of<auxiliary_role, Policies...>::type;
     using learner = typename detail::policy_of<learner_role, Policies...>::type;
 
-    static_assert(!has_slots || (has_settings<encoder> && can_encode<encoder>), "the encoder does not declare and encode: see can_encode");
+    static_assert(!has_slots || (has_settings<encoder> && can_encode<encoder>),
+                  "the encoder does not declare and encode: see can_encode");
     static_assert(!has_slots || (has_settings<controller> && can_control<controller>),
                   "the controller does not begin and step: see can_control");
-    static_assert(!has_slots || (has_settings<memory> && can_begin<memory>), "the memory does not declare and begin: see can_begin");
+    static_assert(!has_slots || (has_settings<memory> && can_begin<memory>),
+                  "the memory does not declare and begin: see can_begin");
     static_assert(!has_slots || can_forget<memory>, "the memory cannot forget at an episode's start: see can_forget");
     static_assert(!has_slots || can_read<memory>, "the memory cannot be read: see can_read");
     static_assert(!has_slots || can_write<memory>, "the memory cannot be written: see can_write");
@@ -123,28 +133,33 @@ struct agent {
                   "the auxiliary loss does not work with this encoder (reconstruction needs one that can decode)");
 
     /// All that is asserted above: without it nothing further is compiled, so that no other error follows.
-    static constexpr bool complete = has_slots && encoder_policy<encoder> && controller_policy<controller> && memory_policy<memory> &&
-                                     auxiliary_policy<auxiliary> && can_assist<auxiliary, encoder> && learner_policy<learner>;
+    static constexpr bool complete = has_slots && encoder_policy<encoder> && controller_policy<controller> &&
+                                     memory_policy<memory> && auxiliary_policy<auxiliary> &&
+                                     can_assist<auxiliary, encoder> && learner_policy<learner>;
 
     /// The same agent with the policy in P's slot replaced.
     template <class P>
-    using with = agent<std::conditional_t<detail::fills<typename detail::role_of<typename detail::replacement<P>::type>::type, Policies>,
-                                          P, Policies>...>;
+    using with = agent<std::conditional_t<
+        detail::fills<typename detail::role_of<typename detail::replacement<P>::type>::type, Policies>, P,
+        Policies>...>;
 
     using settings = agent_settings<encoder, controller, memory, auxiliary, learner>;
 
     /// Traces the model for a task; first weights depend on the seed and their names alone.
     template <class Backend>
     static traced_agent<Backend> trace(const settings& s, const task_shape& task, std::uint64_t seed) {
-        if constexpr (complete) return compose<Backend>(s, task, seed);
-        else return {};
+        if constexpr (complete)
+            return compose<Backend>(s, task, seed);
+        else
+            return {};
     }
 
 private:
     template <class Backend>
     static traced_agent<Backend> compose(const settings& s, const task_shape& task, std::uint64_t seed) {
         using variable = var<Backend>;
-        using state = agent_state<typename controller::template state<variable>, typename memory::template state<variable>>;
+        using state =
+            agent_state<typename controller::template state<variable>, typename memory::template state<variable>>;
         traced_agent<Backend> out;
         out.task = task;
         out.store = std::make_shared<parameters<typename Backend::real>>(seed);
@@ -162,7 +177,8 @@ private:
         seen.last_reward = map("last_reward_clipped", clip_reward{}, g.input("last_reward", 1));
 
         seen.x = in("encoder", [&] {
-            return encoder::encode(s.encoder, encoder::declare(g, s.encoder, task.observation), seen.observation, task.observation);
+            return encoder::encode(s.encoder, encoder::declare(g, s.encoder, task.observation), seen.observation,
+                                   task.observation);
         });
         const memory_sizes sizes{seen.x.width, controller::width(s.controller)};
         const auto memory_weights = in("memory", [&] { return memory::declare(g, s.memory, sizes); });
@@ -170,15 +186,19 @@ private:
         const int inputs = seen.x.width + memory::context_width(s.memory, sizes) + extra;
         const auto controller_weights = in("controller", [&] { return controller::declare(g, s.controller, inputs); });
         const state start{in("controller", [&] { return controller::begin(g, s.controller); }),
-                                    in("memory", [&] { return memory::begin(g, s.memory, sizes); })};
+                          in("memory", [&] { return memory::begin(g, s.memory, sizes); })};
 
         recalled<variable> read;
         seen.h = scan(g, start, [&](state& now) {
-            in("controller", [&] { reset_rows(now.controller, seen.reset); return 0; });
+            in("controller", [&] {
+                reset_rows(now.controller, seen.reset);
+                return 0;
+            });
             read = in("memory", [&] {
                 reset_rows(now.memory, seen.reset);
                 memory::forget(memory_weights, seen.reset, now.memory);
-                return memory::read(s.memory, memory_weights, std::vector<variable>{seen.x, controller::held(now.controller)}, now.memory);
+                return memory::read(s.memory, memory_weights,
+                                    std::vector<variable>{seen.x, controller::held(now.controller)}, now.memory);
             });
             const variable h = in("controller", [&] {
                 std::vector<variable> to{seen.x};
@@ -186,7 +206,10 @@ private:
                 if (extra > 0) to.insert(to.end(), {seen.last_action, seen.last_reward});
                 return controller::step(s.controller, controller_weights, to, now.controller);
             });
-            in("memory", [&] { memory::write(s.memory, memory_weights, std::vector<variable>{seen.x, h}, now.memory); return 0; });
+            in("memory", [&] {
+                memory::write(s.memory, memory_weights, std::vector<variable>{seen.x, h}, now.memory);
+                return 0;
+            });
             return h;
         });
 
@@ -197,7 +220,10 @@ private:
         out.x = seen.x;
         out.h = seen.h;
         learner::add_losses(g, s.learner, heads);
-        in("auxiliary", [&] { auxiliary::template add_losses<encoder>(g, s.auxiliary, s.encoder, seen, task); return 0; });
+        in("auxiliary", [&] {
+            auxiliary::template add_losses<encoder>(g, s.auxiliary, s.encoder, seen, task);
+            return 0;
+        });
         for (const auto& op : g.operations())
             if (op->is_record) {
                 variable v;

@@ -62,7 +62,8 @@ void fill_randomly(program<Backend>& p, const traced_agent<Backend>& a, std::uin
     philox random(seed, 17);
     const auto draw = [&](const std::string& name) -> double {
         if (name == "observation" || name == "weight") return static_cast<double>(random.uniform());
-        if (name == "action" || name == "last_action" || name == "target") return random.below(static_cast<std::uint32_t>(a.task.actions));
+        if (name == "action" || name == "last_action" || name == "target")
+            return random.below(static_cast<std::uint32_t>(a.task.actions));
         if (name == "continues") return random.below(4) > 0;
         if (name == "reset") return 0;
         if (name == "behaviour_log_probability") return -1 + 0.3 * static_cast<double>(random.normal());
@@ -86,8 +87,8 @@ void warm_up(program<Backend>& p, const traced_agent<Backend>& a, std::uint64_t 
 
 /// Row `from_row` of one program, from step `first` on, into row `to_row` of another.
 template <class Backend>
-void copy_row(program<Backend>& from, int from_row, program<Backend>& to, int to_row, const graph<Backend>& g, int first = 0,
-              bool with_state = true) {
+void copy_row(program<Backend>& from, int from_row, program<Backend>& to, int to_row, const graph<Backend>& g,
+              int first = 0, bool with_state = true) {
     const auto copy = [](auto source, int B, int b, auto target, int C, int c, int steps, int skip) {
         const std::size_t width = target.size() / static_cast<std::size_t>(steps * C);
         for (int t = 0; t < steps; ++t)
@@ -112,19 +113,23 @@ void copy_row(program<Backend>& from, int from_row, program<Backend>& to, int to
 template <class Backend>
 std::vector<std::string> broken_laws(const traced_agent<Backend>& a, std::uint64_t seed = 1, int T = 5, int B = 3) {
     using real = typename Backend::real;
-    const std::vector<std::pair<const char*, var<Backend>>> watched{{"x", a.x}, {"h", a.h}, {"logits", a.logits}, {"value", a.value}};
+    const std::vector<std::pair<const char*, var<Backend>>> watched{
+        {"x", a.x}, {"h", a.h}, {"logits", a.logits}, {"value", a.value}};
     std::vector<var<Backend>> outputs;
     for (const auto& [name, v] : watched) outputs.push_back(v);
     const auto make = [&](int steps, int rows, int first_row) {
-        return std::make_unique<program<Backend>>(*a.g, a.store, plan_options{.steps = steps, .batch = rows, .first_row = first_row}, outputs);
+        return std::make_unique<program<Backend>>(
+            *a.g, a.store, plan_options{.steps = steps, .batch = rows, .first_row = first_row}, outputs);
     };
     std::vector<std::string> broken;
     // Steps [first, steps) of row b of p against all steps of row c of q, bit by bit.
-    const auto compare = [&](const std::string& law, const program<Backend>& p, int b, int first, const program<Backend>& q, int c) {
+    const auto compare = [&](const std::string& law, const program<Backend>& p, int b, int first,
+                             const program<Backend>& q, int c) {
         for (const auto& [name, v] : watched) {
             const auto x = p.output(v), y = q.output(v);
             for (int t = 0; t < q.options().steps; ++t)
-                if (std::memcmp(x.at(t + first) + b * x.stride, y.at(t) + c * y.stride, sizeof(real) * static_cast<std::size_t>(v.width)) != 0) {
+                if (std::memcmp(x.at(t + first) + b * x.stride, y.at(t) + c * y.stride,
+                                sizeof(real) * static_cast<std::size_t>(v.width)) != 0) {
                     broken.push_back(message(law, ": ", name, " of row ", b, " differs at step ", t + first));
                     return;
                 }

@@ -26,21 +26,27 @@ inline constexpr bool map_is_tuple<std::tuple<T...>> = true;
 
 template <class T>
 constexpr decltype(auto) map_tuple(T&& value) {
-    if constexpr (map_is_tuple<std::remove_cvref_t<T>>) return std::forward<T>(value);
-    else return std::tuple<std::remove_cvref_t<T>>(std::forward<T>(value));
+    if constexpr (map_is_tuple<std::remove_cvref_t<T>>)
+        return std::forward<T>(value);
+    else
+        return std::tuple<std::remove_cvref_t<T>>(std::forward<T>(value));
 }
 
 template <class Real, class Functor, std::size_t... I>
-auto map_result(Functor f, std::index_sequence<I...>) -> decltype(map_tuple(f((static_cast<void>(I), pack<Real>(Real(0)))...)));
+auto map_result(Functor f, std::index_sequence<I...>)
+    -> decltype(map_tuple(f((static_cast<void>(I), pack<Real>(Real(0)))...)));
 
 template <class Real, class Functor, std::size_t... I>
 constexpr bool map_gives_numbers(std::index_sequence<I...>) {
-    return requires(const Functor f) { map_tuple(f((static_cast<void>(I), pack<Real>(Real(0)))...)); };
+    return requires(const Functor f) {
+        map_tuple(f((static_cast<void>(I), pack<Real>(Real(0)))...));
+    };
 }
 
 template <class Real, class Functor, int N>
-inline constexpr int map_outputs =
-    static_cast<int>(std::tuple_size_v<std::remove_cvref_t<decltype(map_result<Real>(std::declval<Functor>(), std::make_index_sequence<N>{}))>>);
+inline constexpr int map_outputs = static_cast<int>(
+    std::tuple_size_v<
+        std::remove_cvref_t<decltype(map_result<Real>(std::declval<Functor>(), std::make_index_sequence<N>{}))>>);
 
 }  // namespace detail
 
@@ -62,7 +68,8 @@ struct map_kernel final : kernel<Backend> {
         }
         // Dense operands of one width are one long row.
         dense = true;
-        for (int i = 0; i < N; ++i) dense &= in[i].stride == width && !broadcast[i] && (!d_in[i] || d_in[i].stride == width);
+        for (int i = 0; i < N; ++i)
+            dense &= in[i].stride == width && !broadcast[i] && (!d_in[i] || d_in[i].stride == width);
         for (int i = 0; i < M; ++i) dense &= out[i].stride == width;
     }
 
@@ -75,9 +82,10 @@ struct map_kernel final : kernel<Backend> {
         for (int r = 0; r < steps * batch; ++r) backward_row(t, r, width);
     }
 
-  private:
+private:
     template <std::size_t... I, std::size_t... O>
-    void forward_columns(const real* const* x, real* const* y, int n, std::index_sequence<I...>, std::index_sequence<O...>) {
+    void forward_columns(const real* const* x, real* const* y, int n, std::index_sequence<I...>,
+                         std::index_sequence<O...>) {
         int c = 0;
         const auto f = functor;
         for (; c + lanes::width <= n; c += lanes::width) {
@@ -103,7 +111,8 @@ struct map_kernel final : kernel<Backend> {
         lanes sum(real(0));
         const auto add = [&](const auto& result, const lanes& g) {
             if constexpr (is_dual<std::remove_cvref_t<decltype(result)>>)
-                if constexpr ((std::remove_cvref_t<decltype(result)>::mask >> I) & 1u) sum += derivative<static_cast<int>(I)>(result) * g;
+                if constexpr ((std::remove_cvref_t<decltype(result)>::mask >> I) & 1u)
+                    sum += derivative<static_cast<int>(I)>(result) * g;
         };
         (add(std::get<O>(results), dy[O]), ...);
         return sum;
@@ -131,17 +140,20 @@ struct map_kernel final : kernel<Backend> {
     }
 
     template <std::size_t... I>
-    void backward_columns(const real* const* x, const real* const* dy, real* const* dx, int n, std::index_sequence<I...>) {
+    void backward_columns(const real* const* x, const real* const* dy, real* const* dx, int n,
+                          std::index_sequence<I...>) {
         lanes total[N] = {((void)I, lanes(real(0)))...};
         const auto f = functor;
         const auto block = [&](int c, int count, auto load) {
-            const auto results = detail::map_tuple(f(make_input<static_cast<int>(I)>(broadcast[I] ? lanes(*x[I]) : load(x[I] + c))...));
+            const auto results =
+                detail::map_tuple(f(make_input<static_cast<int>(I)>(broadcast[I] ? lanes(*x[I]) : load(x[I] + c))...));
             lanes g[M];
             for (int o = 0; o < M; ++o) g[o] = dy[o] ? load(dy[o] + c) : lanes(real(0));
             (send<I>(results, g, dx[I], total[I], c, count), ...);
         };
         int c = 0;
-        for (; c + lanes::width <= n; c += lanes::width) block(c, lanes::width, [](const real* p) { return lanes::load(p); });
+        for (; c + lanes::width <= n; c += lanes::width)
+            block(c, lanes::width, [](const real* p) { return lanes::load(p); });
         if (c < n) block(c, n - c, [left = n - c](const real* p) { return lanes::load(p, left); });
         for (int i = 0; i < N; ++i)
             if (broadcast[i] && dx[i]) *dx[i] = d_in[i].accumulate ? *dx[i] + total[i].sum() : total[i].sum();
@@ -179,8 +191,11 @@ struct map_operation final : operation<Backend> {
 template <class Functor, class Backend, class... More>
 auto map(const std::string& name, Functor f, const var<Backend>& first, const More&... more) {
     constexpr int N = 1 + static_cast<int>(sizeof...(More));
-    constexpr bool gives_numbers = detail::map_gives_numbers<typename Backend::real, Functor>(std::make_index_sequence<N>{});
-    static_assert(gives_numbers, "map: the functor must be const, take one number for each input and return a number or a tuple of them");
+    constexpr bool gives_numbers =
+        detail::map_gives_numbers<typename Backend::real, Functor>(std::make_index_sequence<N>{});
+    static_assert(
+        gives_numbers,
+        "map: the functor must be const, take one number for each input and return a number or a tuple of them");
     // Nothing further is compiled without that, so that no other error follows.
     if constexpr (gives_numbers) {
         constexpr int M = detail::map_outputs<typename Backend::real, Functor, N>;
