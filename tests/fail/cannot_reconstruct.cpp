@@ -8,7 +8,7 @@ using archetype::whole;
 #ifndef ENGRAM_TWIN
 using model = whole::with<reconstruction>;
 #else
-using model = whole::with<reconstruction>::with<identity>;
+using model = whole::with<identity>::with<reconstruction>;
 #endif
 
 int main() {
