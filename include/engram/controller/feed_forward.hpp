@@ -10,10 +10,6 @@
 
 namespace engram {
 
-struct relu_map {
-    auto operator()(auto x) const { return relu(x); }
-};
-
 struct feed_forward {
     using role = controller_role;
 
@@ -45,7 +41,7 @@ struct feed_forward {
     }
     template <class Backend>
     static var<Backend> step(const settings&, const weights& w, const std::vector<var<Backend>>& inputs, state<var<Backend>>& s) {
-        s.hidden = map("hidden", relu_map{}, affine("layer", inputs, w.layer));
+        s.hidden = map("hidden", rectify{}, affine("layer", inputs, w.layer));
         return s.hidden;
     }
 };

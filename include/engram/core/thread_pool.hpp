@@ -45,8 +45,12 @@ public:
         attempt(f, 0);
         std::unique_lock lock(mutex_);
         done_.wait(lock, [this] { return left_ == 0; });
-        for (auto& failure : failures_)
-            if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
+        std::exception_ptr first;
+        for (auto& failure : failures_) {
+            if (failure && !first) first = failure;
+            failure = nullptr;
+        }
+        if (first) std::rethrow_exception(first);
     }
 
 private:

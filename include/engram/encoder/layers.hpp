@@ -13,10 +13,6 @@
 
 namespace engram {
 
-struct rectify {
-    auto operator()(auto x) const { return relu(x); }
-};
-
 /// Pixels in [0, 1] to [-1, 1].
 struct centre_pixels {
     auto operator()(auto x) const { return 2 * x - 1; }

@@ -37,6 +37,7 @@ template <bool Jumpy>
 struct basic_fifo_knn {
     using role = memory_role;
     using settings = fifo_knn_settings;
+    static constexpr const char* name = Jumpy ? "fifo_knn" : "fifo_knn_no_jumpy";
 
     struct weights {
         linear query, key;

@@ -222,4 +222,9 @@ auto map(const std::string& name, Functor f, const var<Backend>& first, const Mo
     }
 }
 
+/// The rectifier, which encoders and controllers share.
+struct rectify {
+    auto operator()(auto x) const { return relu(x); }
+};
+
 }  // namespace engram

@@ -4,18 +4,13 @@
 // Operations within a row: copy and concatenation, log-softmax and softmax, sums over columns, picking one column by an
 // index, one-hot codes and embeddings. Indices are numbers in a column of width 1; out of range they throw when replayed.
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include <engram/graph/program.hpp>
 
 namespace engram {
-
-/// Calls body(b) for the kernel's rows [t, t + steps) x B as a running row number from step t.
-template <class Body>
-void for_rows(int rows, Body body) {
-    for (int r = 0; r < rows; ++r) body(r);
-}
 
 /// An operation whose kernel is Kernel<Backend>(binder, settings).
 template <class Backend, template <class> class Kernel, class Settings>
@@ -110,130 +105,116 @@ var<Backend> record(const std::string& name, const std::vector<var<Backend>>& pa
     return stop_gradient(g.add(std::move(op), {width}, rows)[0]);
 }
 
-// --- softmax family ---
+// --- softmax family and sums: maths of one row ---
 
-template <class Backend>
-struct log_softmax_kernel final : kernel<Backend> {
+/// Applies Maths row by row: forward(x, n, y) and slopes(y, dy, n, dx) for n input columns.
+template <class Backend, class Maths>
+struct row_maths_kernel final : kernel<Backend> {
     using real = typename Backend::real;
 
-    log_softmax_kernel(const binder<Backend>& b, no_settings)
-        : batch(b.batch()), in(b.in(0)), d_in(b.d_in(0)), out(b.out(0)), d_out(b.d_out(0)) {}
+    explicit row_maths_kernel(const binder<Backend>& b)
+        : batch(b.batch()), in(b.in(0)), d_in(b.d_in(0)), out(b.out(0)), d_out(b.d_out(0)),
+          slope(d_in ? static_cast<std::size_t>(in.width) : 0) {}
     void forward(int t, int steps) override {
-        for (int r = 0; r < steps * batch; ++r) {
-            const real* x = in.at(t) + r * in.stride;
-            real* y = out.at(t) + r * out.stride;
-            real top = x[0];
-            for (int f = 1; f < in.width; ++f) top = std::max(top, x[f]);
-            real sum = 0;
-            for (int f = 0; f < in.width; ++f) sum += std::exp(x[f] - top);
-            const real shift = top + std::log(sum);
-            for (int f = 0; f < in.width; ++f) y[f] = x[f] - shift;
-        }
+        for (int r = 0; r < steps * batch; ++r) Maths::forward(in.at(t) + r * in.stride, in.width, out.at(t) + r * out.stride);
     }
     void backward(int t, int steps) override {
         if (!d_in) return;
         for (int r = 0; r < steps * batch; ++r) {
-            const real* y = out.at(t) + r * out.stride;
-            const real* g = d_out.at(t) + r * d_out.stride;
+            Maths::slopes(out.at(t) + r * out.stride, d_out.at(t) + r * d_out.stride, in.width, slope.data());
             real* dx = d_in.at(t) + r * d_in.stride;
-            real sum = 0;
-            for (int f = 0; f < in.width; ++f) sum += g[f];
             for (int f = 0; f < in.width; ++f) {
-                const real slope = g[f] - std::exp(y[f]) * sum;
-                dx[f] = d_in.accumulate ? dx[f] + slope : slope;
+                const real by = slope[static_cast<std::size_t>(f)];
+                dx[f] = d_in.accumulate ? dx[f] + by : by;
             }
         }
     }
     int batch;
     operand<real> in, d_in, out, d_out;
+    std::vector<real> slope;
+};
+
+template <class Backend, class Maths>
+struct row_maths_operation final : operation<Backend> {
+    std::unique_ptr<kernel<Backend>> bind(const binder<Backend>& b) const override {
+        return std::make_unique<row_maths_kernel<Backend, Maths>>(b);
+    }
+};
+
+template <class Maths, class Backend>
+var<Backend> apply_to_rows(const std::string& name, const var<Backend>& x, int width) {
+    graph<Backend>& g = *x.owner;
+    auto op = std::make_unique<row_maths_operation<Backend, Maths>>();
+    op->name = name;
+    op->inputs = {g.own(name, x)};
+    const extent rows = g.common_rows(op->inputs);
+    return g.add(std::move(op), {width}, rows)[0];
+}
+
+struct log_softmax_row {
+    template <class Real>
+    static void forward(const Real* x, int n, Real* y) {
+        const Real top = *std::max_element(x, x + n);
+        Real sum = 0;
+        for (int f = 0; f < n; ++f) sum += std::exp(x[f] - top);
+        const Real shift = top + std::log(sum);
+        for (int f = 0; f < n; ++f) y[f] = x[f] - shift;
+    }
+    template <class Real>
+    static void slopes(const Real* y, const Real* dy, int n, Real* dx) {
+        Real sum = 0;
+        for (int f = 0; f < n; ++f) sum += dy[f];
+        for (int f = 0; f < n; ++f) dx[f] = dy[f] - std::exp(y[f]) * sum;
+    }
+};
+
+struct softmax_row {
+    template <class Real>
+    static void forward(const Real* x, int n, Real* y) {
+        const Real top = *std::max_element(x, x + n);
+        Real sum = 0;
+        for (int f = 0; f < n; ++f) sum += y[f] = std::exp(x[f] - top);
+        for (int f = 0; f < n; ++f) y[f] /= sum;
+    }
+    template <class Real>
+    static void slopes(const Real* y, const Real* dy, int n, Real* dx) {
+        Real sum = 0;
+        for (int f = 0; f < n; ++f) sum += dy[f] * y[f];
+        for (int f = 0; f < n; ++f) dx[f] = y[f] * (dy[f] - sum);
+    }
+};
+
+struct sum_row {
+    template <class Real>
+    static void forward(const Real* x, int n, Real* y) {
+        *y = 0;
+        for (int f = 0; f < n; ++f) *y += x[f];
+    }
+    template <class Real>
+    static void slopes(const Real*, const Real* dy, int n, Real* dx) {
+        std::fill_n(dx, n, *dy);
+    }
 };
 
 /// x - log sum exp x over the columns of a row.
 template <class Backend>
 var<Backend> log_softmax(const std::string& name, const var<Backend>& x) {
-    auto op = make_operation<log_softmax_kernel>(*x.owner, name, {x}, no_settings{});
-    const extent rows = x.owner->common_rows(op->inputs);
-    return x.owner->add(std::move(op), {x.width}, rows)[0];
+    return apply_to_rows<log_softmax_row>(name, x, x.width);
 }
-
-template <class Backend>
-struct softmax_kernel final : kernel<Backend> {
-    using real = typename Backend::real;
-
-    softmax_kernel(const binder<Backend>& b, no_settings)
-        : batch(b.batch()), in(b.in(0)), d_in(b.d_in(0)), out(b.out(0)), d_out(b.d_out(0)) {}
-    void forward(int t, int steps) override {
-        for (int r = 0; r < steps * batch; ++r) {
-            const real* x = in.at(t) + r * in.stride;
-            real* y = out.at(t) + r * out.stride;
-            real top = x[0];
-            for (int f = 1; f < in.width; ++f) top = std::max(top, x[f]);
-            real sum = 0;
-            for (int f = 0; f < in.width; ++f) sum += y[f] = std::exp(x[f] - top);
-            for (int f = 0; f < in.width; ++f) y[f] /= sum;
-        }
-    }
-    void backward(int t, int steps) override {
-        if (!d_in) return;
-        for (int r = 0; r < steps * batch; ++r) {
-            const real* y = out.at(t) + r * out.stride;
-            const real* g = d_out.at(t) + r * d_out.stride;
-            real* dx = d_in.at(t) + r * d_in.stride;
-            real sum = 0;
-            for (int f = 0; f < in.width; ++f) sum += g[f] * y[f];
-            for (int f = 0; f < in.width; ++f) {
-                const real slope = y[f] * (g[f] - sum);
-                dx[f] = d_in.accumulate ? dx[f] + slope : slope;
-            }
-        }
-    }
-    int batch;
-    operand<real> in, d_in, out, d_out;
-};
 
 /// exp(x) / sum exp(x) over the columns of a row.
 template <class Backend>
 var<Backend> softmax(const std::string& name, const var<Backend>& x) {
-    auto op = make_operation<softmax_kernel>(*x.owner, name, {x}, no_settings{});
-    const extent rows = x.owner->common_rows(op->inputs);
-    return x.owner->add(std::move(op), {x.width}, rows)[0];
+    return apply_to_rows<softmax_row>(name, x, x.width);
 }
-
-// --- sums and picks ---
-
-template <class Backend>
-struct sum_columns_kernel final : kernel<Backend> {
-    using real = typename Backend::real;
-
-    sum_columns_kernel(const binder<Backend>& b, no_settings)
-        : batch(b.batch()), in(b.in(0)), d_in(b.d_in(0)), out(b.out(0)), d_out(b.d_out(0)) {}
-    void forward(int t, int steps) override {
-        for (int r = 0; r < steps * batch; ++r) {
-            const real* x = in.at(t) + r * in.stride;
-            real sum = 0;
-            for (int f = 0; f < in.width; ++f) sum += x[f];
-            out.at(t)[r * out.stride] = sum;
-        }
-    }
-    void backward(int t, int steps) override {
-        if (!d_in) return;
-        for (int r = 0; r < steps * batch; ++r) {
-            const real g = d_out.at(t)[r * d_out.stride];
-            real* dx = d_in.at(t) + r * d_in.stride;
-            for (int f = 0; f < in.width; ++f) dx[f] = d_in.accumulate ? dx[f] + g : g;
-        }
-    }
-    int batch;
-    operand<real> in, d_in, out, d_out;
-};
 
 /// [T, B, 1]: sum over the columns of a row.
 template <class Backend>
 var<Backend> sum_columns(const std::string& name, const var<Backend>& x) {
-    auto op = make_operation<sum_columns_kernel>(*x.owner, name, {x}, no_settings{});
-    const extent rows = x.owner->common_rows(op->inputs);
-    return x.owner->add(std::move(op), {1}, rows)[0];
+    return apply_to_rows<sum_row>(name, x, 1);
 }
+
+// --- picks ---
 
 template <class Backend>
 struct pick_kernel final : kernel<Backend> {
