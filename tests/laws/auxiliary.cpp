@@ -23,7 +23,7 @@ TEST_CASE("gradients") {
 }
 
 TEST_CASE("an auxiliary loss changes no output and adds parameters of its own; the null one adds nothing") {
-    using backend = cpu<float>;
+    using backend = cpu<double>;
     const auto a = none::trace<backend>(tiny<none>(), task(), 5);
     const auto run = [](const auto& model) {
         program<backend> p(*model.g, model.store, {.steps = 4, .batch = 2, .gradients = true}, {model.logits});
@@ -32,8 +32,8 @@ TEST_CASE("an auxiliary loss changes no output and adds parameters of its own; t
         p.forward();
         p.backward();
         const auto y = p.output(model.logits);
-        return std::tuple{std::vector<float>(y.data, y.data + 24), p.losses(),
-                          std::vector<float>(p.gradient().begin(), p.gradient().end())};
+        return std::tuple{std::vector<double>(y.data, y.data + 24), p.losses(),
+                          std::vector<double>(p.gradient().begin(), p.gradient().end())};
     };
     const auto [logits, losses, gradient] = run(a);
     CHECK(losses.size() == 3);
@@ -51,7 +51,7 @@ TEST_CASE("an auxiliary loss changes no output and adds parameters of its own; t
                              a.store->flat().begin() + e.offset));
         }
         const auto [other_logits, other_losses, other_gradient] = run(b);
-        CHECK(std::memcmp(logits.data(), other_logits.data(), sizeof(float) * 24) == 0);
+        CHECK(std::memcmp(logits.data(), other_logits.data(), sizeof(double) * 24) == 0);
         REQUIRE(other_losses.size() == losses.size() + terms);
         for (std::size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == other_losses[i]);
         for (std::size_t i = losses.size(); i < other_losses.size(); ++i) CHECK(other_losses[i].second > 0);

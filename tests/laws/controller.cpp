@@ -26,9 +26,9 @@ TEST_CASE("lstm") {
 
 TEST_CASE("without last action and reward the controller has fewer inputs and still keeps the laws") {
     auto s = tiny<recurrent>();
-    const auto with = traced<recurrent, cpu<float>>(s);
+    const auto with = traced<recurrent, cpu<double>>(s);
     s.wiring.last_action_reward = false;
-    const auto without = traced<recurrent, cpu<float>>(s);
+    const auto without = traced<recurrent, cpu<double>>(s);
     const auto rows = [](const auto& a) { return (*a.store)[a.store->find("controller.gates.weight")].rows; };
     CHECK(rows(with) == 16 + 3 + 1 + 5);
     CHECK(rows(without) == 16 + 5);
@@ -39,9 +39,9 @@ TEST_CASE("without last action and reward the controller has fewer inputs and st
 TEST_CASE("an LSTM carries what a feed-forward controller does not") {
     // The same last step after two different pasts.
     const auto differs = [](const auto& a) {
-        program<cpu<float>> p(*a.g, a.store, {.steps = 4}, {a.h});
-        std::vector<float> last;
-        for (const float past : {0.1f, 0.9f}) {
+        program<cpu<double>> p(*a.g, a.store, {.steps = 4}, {a.h});
+        std::vector<double> last;
+        for (const double past : {0.1, 0.9}) {
             fill_randomly(p, a, 3);
             std::fill_n(p.input("observation").begin(), 16, past);
             p.forward();
@@ -50,6 +50,6 @@ TEST_CASE("an LSTM carries what a feed-forward controller does not") {
         }
         return !std::equal(last.begin(), last.begin() + 5, last.begin() + 5);
     };
-    CHECK(differs(traced<recurrent, cpu<float>>()));
-    CHECK_FALSE(differs(traced<ff, cpu<float>>()));
+    CHECK(differs(traced<recurrent, cpu<double>>()));
+    CHECK_FALSE(differs(traced<ff, cpu<double>>()));
 }

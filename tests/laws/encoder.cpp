@@ -17,7 +17,7 @@ using layered = agent<mlp, feed_forward, no_memory, reconstruction, vtrace>;
 TEST_CASE("identity keeps the laws and shows the observation as it is") {
     keeps_the_laws<identical>();
     differentiates<identical>(tiny<identical>(), task(), 90);
-    const auto a = traced<identical, cpu<float>>();
+    const auto a = traced<identical, cpu<double>>();
     CHECK(a.g->info(a.x).name == "observation");
     for (const auto& e : a.store->entries()) CHECK(e.name.rfind("encoder", 0) == std::string::npos);
 }

@@ -28,11 +28,11 @@ TEST_CASE("fifo_knn_no_jumpy") {
 }
 
 TEST_CASE("no_memory is neutral: the same agent written without a slot for it") {
-    using backend = cpu<float>;
+    using backend = cpu<double>;
     const auto s = tiny<none>();
     const auto a = none::trace<backend>(s, task(), 5);
 
-    auto store = std::make_shared<parameters<float>>(5);
+    auto store = std::make_shared<parameters<double>>(5);
     graph<backend> g(store);
     const auto x = g.input("observation", 16), reset = g.input("reset", 1);
     const auto action = one_hot("action", g.input("last_action", 1), 3);
@@ -63,8 +63,8 @@ TEST_CASE("no_memory is neutral: the same agent written without a slot for it") 
     p.forward();
     q.forward();
     CHECK(p.resource_count() == 0);
-    CHECK(std::memcmp(p.output(a.h).data + 10, q.output(h).data + 10, sizeof(float) * 10) == 0);
-    CHECK(std::memcmp(p.output(a.logits).data, q.output(heads.logits).data, sizeof(float) * 24) == 0);
+    CHECK(std::memcmp(p.output(a.h).data + 10, q.output(h).data + 10, sizeof(double) * 10) == 0);
+    CHECK(std::memcmp(p.output(a.logits).data, q.output(heads.logits).data, sizeof(double) * 24) == 0);
 }
 
 TEST_CASE("jumpy backpropagation alone reaches the key weights") {
@@ -91,10 +91,10 @@ TEST_CASE("jumpy backpropagation alone reaches the key weights") {
 }
 
 TEST_CASE("contents of NaN die with their episode, and an empty memory recalls zero") {
-    const auto a = traced<knn, cpu<float>>();
-    program<cpu<float>> p(*a.g, a.store, {.steps = 3, .batch = 2, .gradients = true}, {a.h});
-    auto& rings = static_cast<knn_rings<float>&>(*p.bound_resource(0));
-    const std::vector<float> bad(32, std::numeric_limits<float>::quiet_NaN());
+    const auto a = traced<knn, cpu<double>>();
+    program<cpu<double>> p(*a.g, a.store, {.steps = 3, .batch = 2, .gradients = true}, {a.h});
+    auto& rings = static_cast<knn_rings<double>&>(*p.bound_resource(0));
+    const std::vector<double> bad(32, std::numeric_limits<double>::quiet_NaN());
     for (int b = 0; b < 2; ++b)
         for (int i = 0; i < 6; ++i) {
             auto ring = rings.ring(b);
@@ -105,22 +105,22 @@ TEST_CASE("contents of NaN die with their episode, and an empty memory recalls z
     p.forward();
     p.backward();
     const auto h = p.output(a.h);
-    CHECK(std::all_of(h.data, h.data + 30, [](float v) { return std::isfinite(v); }));
+    CHECK(std::all_of(h.data, h.data + 30, [](double v) { return std::isfinite(v); }));
     CHECK(std::isfinite(p.loss()));
-    CHECK(std::all_of(p.gradient().begin(), p.gradient().end(), [](float v) { return std::isfinite(v); }));
+    CHECK(std::all_of(p.gradient().begin(), p.gradient().end(), [](double v) { return std::isfinite(v); }));
     CHECK(knn_valid(rings.ring(0)) == 3);
 }
 
 TEST_CASE("keys and queries start equal and blind to h unless told otherwise") {
     auto s = tiny<knn>();
     s.memory.tied_start = true;
-    const auto a = knn::trace<cpu<float>>(s, task(), 5);
-    const float* key = a.store->values(a.store->find("memory.key.weight"));
-    const float* query = a.store->values(a.store->find("memory.query.weight"));
+    const auto a = knn::trace<cpu<double>>(s, task(), 5);
+    const double* key = a.store->values(a.store->find("memory.key.weight"));
+    const double* query = a.store->values(a.store->find("memory.query.weight"));
     CHECK(std::equal(key, key + 21 * 3, query));
-    CHECK(std::all_of(key, key + 16 * 3, [](float v) { return v != 0; }));
-    CHECK(std::all_of(key + 16 * 3, key + 21 * 3, [](float v) { return v == 0; }));
+    CHECK(std::all_of(key, key + 16 * 3, [](double v) { return v != 0; }));
+    CHECK(std::all_of(key + 16 * 3, key + 21 * 3, [](double v) { return v == 0; }));
     s.memory.tied_start = false;
-    const auto b = knn::trace<cpu<float>>(s, task(), 5);
+    const auto b = knn::trace<cpu<double>>(s, task(), 5);
     CHECK_FALSE(std::equal(key, key + 21 * 3, b.store->values(b.store->find("memory.query.weight"))));
 }

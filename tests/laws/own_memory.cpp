@@ -28,7 +28,7 @@ struct hoarder : fifo_knn {
 
 TEST_CASE("a broken law is told") {
     using model = agent<mlp, feed_forward, hoarder, no_auxiliary, vtrace>;
-    const auto broken = broken_laws(traced<model, cpu<float>>());
+    const auto broken = broken_laws(traced<model, cpu<double>>());
     REQUIRE_FALSE(broken.empty());
     for (const auto& sentence : broken) CHECK(sentence.starts_with("an episode's start: h of row"));
 }
