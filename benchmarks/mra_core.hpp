@@ -77,7 +77,7 @@ inline double median(std::vector<double> numbers) {
 
 /// --name value pairs; anything else ends the program with exit status 2.
 class flags {
-  public:
+public:
     flags(int argc, char** argv, std::map<std::string, std::string> known) : values_(std::move(known)) {
         for (int i = 1; i < argc; i += 2) {
             const std::string name = argv[i];
@@ -91,13 +91,13 @@ class flags {
     const std::string& text(const std::string& name) const { return values_.at(name); }
     int number(const std::string& name) const { return std::atoi(values_.at(name).c_str()); }
 
-  private:
+private:
     std::map<std::string, std::string> values_;
 };
 
 /// One program for each thread, every one over its share of the batch; gradients are summed in the order of the shards.
 class shards {
-  public:
+public:
     shards(const graph<backend>& g, const std::shared_ptr<engram::parameters<float>>& store, int steps, int batch,
            int threads, const std::vector<var<backend>>& outputs)
         : steps_(steps), batch_(batch), rows_(batch / threads), pool_(threads) {
@@ -137,37 +137,42 @@ class shards {
         for (int i = 0; i < threads(); ++i) {
             auto* shard = place((*this)[i]);
             for (int t = 0; t < steps; ++t)
-                copy((std::ptrdiff_t(t) * batch_ + std::ptrdiff_t(i) * rows_) * width, shard + std::ptrdiff_t(t) * rows_ * width,
-                     std::ptrdiff_t(rows_) * width);
+                copy((std::ptrdiff_t(t) * batch_ + std::ptrdiff_t(i) * rows_) * width,
+                     shard + std::ptrdiff_t(t) * rows_ * width, std::ptrdiff_t(rows_) * width);
         }
     }
     void set_input(const std::string& name, std::span<const float> all, int width, bool timed = true) {
-        each_block(timed ? steps_ : 1, width, [&](program& p) { return p.input(name).data(); },
-                   [&](std::ptrdiff_t from, float* to, std::ptrdiff_t n) { std::copy_n(all.data() + from, n, to); });
+        each_block(
+            timed ? steps_ : 1, width, [&](program& p) { return p.input(name).data(); },
+            [&](std::ptrdiff_t from, float* to, std::ptrdiff_t n) { std::copy_n(all.data() + from, n, to); });
     }
     void set_state(const std::string& name, std::span<const float> all, int width) {
-        each_block(1, width, [&](program& p) { return p.state(name).data(); },
-                   [&](std::ptrdiff_t from, float* to, std::ptrdiff_t n) { std::copy_n(all.data() + from, n, to); });
+        each_block(
+            1, width, [&](program& p) { return p.state(name).data(); },
+            [&](std::ptrdiff_t from, float* to, std::ptrdiff_t n) { std::copy_n(all.data() + from, n, to); });
     }
     /// The whole [T, B, width] of a dense operand of each shard.
     template <class Operand>
     std::vector<float> gather(int width, Operand operand) {
         std::vector<float> all(std::size_t(steps_) * std::size_t(batch_) * std::size_t(width));
-        each_block(steps_, width, [&](program& p) { return operand(p).data; },
-                   [&](std::ptrdiff_t to, const float* from, std::ptrdiff_t n) { std::copy_n(from, n, all.data() + to); });
+        each_block(
+            steps_, width, [&](program& p) { return operand(p).data; },
+            [&](std::ptrdiff_t to, const float* from, std::ptrdiff_t n) { std::copy_n(from, n, all.data() + to); });
         return all;
     }
 
-  private:
+private:
     int steps_, batch_, rows_;
     engram::thread_pool pool_;
     std::vector<std::unique_ptr<program>> programs_;
 };
 
-/// Fills the rings of the shards with `content` [B, N, C] and its keys under the present weights, `count` slots of them.
+/// Fills the rings of the shards with `content` [B, N, C] and its keys under the present weights, `count` slots of
+/// them.
 class first_content {
-  public:
-    first_content(shards& all, engram::parameters<float>& store, const sizes& z, std::span<const float> content, int count)
+public:
+    first_content(shards& all, engram::parameters<float>& store, const sizes& z, std::span<const float> content,
+                  int count)
         : all_(all), count_(count) {
         const auto key = store.find("key.weight"), bias = store.find("key.bias");
         const int C = z.content();
@@ -180,7 +185,8 @@ class first_content {
                 const engram::product_part<float> part{from, C, store.packed_forward(key), 0, C};
                 engram::multiply(&part, 1, store.values(bias), false, keys.data(), z.key, count);
                 engram::knn_reset(ring);
-                for (int n = 0; n < count; ++n) engram::knn_write(ring, from + std::ptrdiff_t(n) * C, keys.data() + std::ptrdiff_t(n) * z.key);
+                for (int n = 0; n < count; ++n)
+                    engram::knn_write(ring, from + std::ptrdiff_t(n) * C, keys.data() + std::ptrdiff_t(n) * z.key);
             }
             std::vector<std::vector<std::byte>> kept;
             for (const auto& piece : rings.bytes()) kept.emplace_back(piece.begin(), piece.end());
@@ -190,18 +196,20 @@ class first_content {
     void restore() {
         for (int i = 0; i < all_.threads(); ++i) {
             const auto pieces = all_[i].bound_resource(0)->bytes();
-            for (std::size_t k = 0; k < pieces.size(); ++k) std::copy(kept_[std::size_t(i)][k].begin(), kept_[std::size_t(i)][k].end(), pieces[k].begin());
+            for (std::size_t k = 0; k < pieces.size(); ++k)
+                std::copy(kept_[std::size_t(i)][k].begin(), kept_[std::size_t(i)][k].end(), pieces[k].begin());
         }
     }
 
-  private:
+private:
     shards& all_;
     int count_;
     std::vector<std::vector<std::vector<std::byte>>> kept_;
 };
 
 /// Random numbers for all that a file would give.
-inline engram::safetensors random_file(const std::vector<std::tuple<std::string, std::vector<std::int64_t>, double>>& wanted) {
+inline engram::safetensors random_file(
+    const std::vector<std::tuple<std::string, std::vector<std::int64_t>, double>>& wanted) {
     engram::safetensors file;
     std::uint64_t key = 0;
     for (const auto& [name, shape, scale] : wanted) {
@@ -221,7 +229,8 @@ inline void load(engram::parameters<float>& store, const engram::safetensors& fi
     for (std::size_t i = 0; i < store.entries().size(); ++i) {
         const auto from = file.values<float>(store.entries()[i].name);
         engram::require(std::ptrdiff_t(from.size()) == store.entries()[i].size(), file.source(), ": tensor '",
-                        store.entries()[i].name, "' has ", from.size(), " numbers, expected ", store.entries()[i].size());
+                        store.entries()[i].name, "' has ", from.size(), " numbers, expected ",
+                        store.entries()[i].size());
         std::copy(from.begin(), from.end(), edit.values({static_cast<int>(i)}));
     }
 }

@@ -43,15 +43,18 @@ std::vector<float> permuted(std::span<const float> from, int outer, int middle, 
     std::vector<float> to(from.size());
     for (int a = 0; a < outer; ++a)
         for (int b = 0; b < middle; ++b)
-            std::copy_n(from.data() + (std::ptrdiff_t(a) * middle + b) * inner, inner, to.data() + (std::ptrdiff_t(b) * outer + a) * inner);
+            std::copy_n(from.data() + (std::ptrdiff_t(a) * middle + b) * inner, inner,
+                        to.data() + (std::ptrdiff_t(b) * outer + a) * inner);
     return to;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-    const mra::flags options(argc, argv, {{"--threads", "1"}, {"--repeats", "3"}, {"--weights", ""}, {"--outputs", ""}, {"--warmup", "1"}});
-    engram::require(!options.text("--weights").empty(), "--weights is missing: make the file with benchmarks/peers/mra_update.py --save FILE");
+    const mra::flags options(
+        argc, argv, {{"--threads", "1"}, {"--repeats", "3"}, {"--weights", ""}, {"--outputs", ""}, {"--warmup", "1"}});
+    engram::require(!options.text("--weights").empty(),
+                    "--weights is missing: make the file with benchmarks/peers/mra_update.py --save FILE");
     const auto file = engram::safetensors::read(options.text("--weights"));
     const auto& frames = file.at("images").shape;
     const auto& prediction = file.at("cpc.weight").shape;
@@ -59,20 +62,25 @@ int main(int argc, char** argv) try {
     z.observed = int(prediction[2]), z.hidden = int(prediction[1]), z.key = int(file.at("key.bias").shape[0]);
     z.slots = int(file.at("ring.content").shape[1]);
     const int distances = int(prediction[0]);
-    const engram::task_shape task{{int(frames[2]), int(frames[3]), int(frames[4])}, int(file.at("policy.bias").shape[0])};
+    const engram::task_shape task{{int(frames[2]), int(frames[3]), int(frames[4])},
+                                  int(file.at("policy.bias").shape[0])};
 
     auto store = std::make_shared<engram::parameters<float>>();
     mra::graph<backend> g(store);
     const auto observation = g.input("observation", task.observation.size()), reset = g.input("reset", 1);
-    const engram::impala_resnet::settings network{.channels = {16, 32, 32}, .blocks = 2, .hidden = {}, .output = z.observed, .centre = false};
+    const engram::impala_resnet::settings network{
+        .channels = {16, 32, 32}, .blocks = 2, .hidden = {}, .output = z.observed, .centre = false};
     const auto x = [&] {
         const auto scope = g.scope("encoder");
-        return engram::impala_resnet::encode(network, engram::impala_resnet::declare(g, network, task.observation), observation, task.observation);
+        return engram::impala_resnet::encode(network, engram::impala_resnet::declare(g, network, task.observation),
+                                             observation, task.observation);
     }();
     const auto h = unroll(g, x, z).h;
-    const engram::vtrace::settings learner{.discount = 1, .baseline_cost = 0.5, .entropy_cost = 0.0052, .rho_bar = 1, .c_bar = 1};
+    const engram::vtrace::settings learner{
+        .discount = 1, .baseline_cost = 0.5, .entropy_cost = 0.0052, .rho_bar = 1, .c_bar = 1};
     engram::vtrace::add_losses(g, learner, engram::vtrace::add_heads(g, learner, h, task));
-    const engram::linear predict{g.declare("cpc.weight", z.hidden, distances * z.observed, engram::initial::zero<float>()), {}};
+    const engram::linear predict{
+        g.declare("cpc.weight", z.hidden, distances * z.observed, engram::initial::zero<float>()), {}};
     add_loss("cpc", cpc_loss("scores", x, engram::affine<backend>("predict", {h}, predict), reset), 10);
 
     mra::shards model(g, store, z.steps, z.batch, options.number("--threads"), {x, h});
@@ -81,8 +89,10 @@ int main(int argc, char** argv) try {
         for (std::size_t i = 0; i < store->entries().size(); ++i) {
             const std::string& name = store->entries()[i].name;
             const auto from = file.values<float>(file_name(name));
-            engram::require(std::ptrdiff_t(from.size()) == store->entries()[i].size(), file.source(), ": tensor '", file_name(name), "' has another size");
-            const auto here = name == "cpc.weight" ? permuted(from, distances, z.hidden, z.observed) : std::vector<float>(from.begin(), from.end());
+            engram::require(std::ptrdiff_t(from.size()) == store->entries()[i].size(), file.source(), ": tensor '",
+                            file_name(name), "' has another size");
+            const auto here = name == "cpc.weight" ? permuted(from, distances, z.hidden, z.observed)
+                                                   : std::vector<float>(from.begin(), from.end());
             std::copy(here.begin(), here.end(), edit.values({int(i)}));
         }
     }
@@ -104,7 +114,8 @@ int main(int argc, char** argv) try {
             const std::ptrdiff_t block = std::ptrdiff_t(model.rows()) * task.observation.size();
             for (int t = 0; t < z.steps; ++t) {
                 const std::uint8_t* from = images.data() + (std::ptrdiff_t(t) * model.threads() + i) * block;
-                for (std::ptrdiff_t p = 0; p < block; ++p) to[std::size_t(t * block + p)] = float(from[p]) * (1 / 255.f);
+                for (std::ptrdiff_t p = 0; p < block; ++p)
+                    to[std::size_t(t * block + p)] = float(from[p]) * (1 / 255.f);
             }
         });
         model.forward();
@@ -117,13 +128,17 @@ int main(int argc, char** argv) try {
         double loss = 0;
         for (int i = 0; i < model.threads(); ++i) loss += model[i].loss();
         out.add("loss", {1}, std::vector<float>{float(loss)});
-        out.add("x", {z.steps, z.batch, z.observed}, model.gather(z.observed, [&](mra::program& p) { return p.output(x); }));
-        out.add("h", {z.steps, z.batch, z.hidden}, model.gather(z.hidden, [&](mra::program& p) { return p.output(h); }));
+        out.add("x", {z.steps, z.batch, z.observed},
+                model.gather(z.observed, [&](mra::program& p) { return p.output(x); }));
+        out.add("h", {z.steps, z.batch, z.hidden},
+                model.gather(z.hidden, [&](mra::program& p) { return p.output(h); }));
         for (const auto& e : store->entries()) {
-            const std::span<const float> slope = model[0].gradient().subspan(std::size_t(e.offset), std::size_t(e.size()));
+            const std::span<const float> slope =
+                model[0].gradient().subspan(std::size_t(e.offset), std::size_t(e.size()));
             const std::string name = file_name(e.name);
             out.add("grad." + name, file.at(name).shape,
-                    name == "cpc.weight" ? permuted(slope, z.hidden, distances, z.observed) : std::vector<float>(slope.begin(), slope.end()));
+                    name == "cpc.weight" ? permuted(slope, z.hidden, distances, z.observed)
+                                         : std::vector<float>(slope.begin(), slope.end()));
         }
         out.write(path);
     }
@@ -146,8 +161,8 @@ int main(int argc, char** argv) try {
     }
     const double total = mra::median(total_ms);
     if (!total_ms.empty())
-        std::printf("{\"threads\": %d, \"total_ms\": %.3f, \"forward_ms\": %.3f, \"frames_per_second\": %.1f}\n", model.threads(), total,
-                    mra::median(forward_ms), 1e3 * z.steps * z.batch / total);
+        std::printf("{\"threads\": %d, \"total_ms\": %.3f, \"forward_ms\": %.3f, \"frames_per_second\": %.1f}\n",
+                    model.threads(), total, mra::median(forward_ms), 1e3 * z.steps * z.batch / total);
 } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;

@@ -67,8 +67,8 @@ int main() {
     const double top = peak();
     std::printf("peak of one thread: %.1f GFLOP/s\n%-22s %5s %5s %5s %8s %8s %7s %7s\n", top, "product", "m", "k", "n",
                 "Eigen", "engram", "ratio", "of peak");
-    const int shapes[][3] = {{16, 512, 2048}, {8, 768, 2048}, {16, 1280, 2048}, {1, 768, 2048}, {160, 768, 128}, {800, 256, 2048},
-                             {800, 256, 9}, {6912, 144, 16}, {6912, 288, 32}, {32, 128, 64}};
+    const int shapes[][3] = {{16, 512, 2048},  {8, 768, 2048}, {16, 1280, 2048}, {1, 768, 2048},  {160, 768, 128},
+                             {800, 256, 2048}, {800, 256, 9},  {6912, 144, 16},  {6912, 288, 32}, {32, 128, 64}};
     for (const auto& [m, k, n] : shapes) {
         const matrix x = matrix::Random(m, k), w = matrix::Random(k, n);
         matrix y(m, n);
@@ -76,10 +76,12 @@ int main() {
         packed.pack(w.data(), n);
         const double eigen = seconds([&] { y.noalias() = x * w; });
         const engram::product_part<float> part{x.data(), k, &packed, 0, k};
-        const double ours = seconds([&] { engram::multiply(&part, 1, static_cast<const float*>(nullptr), false, y.data(), n, m); });
+        const double ours =
+            seconds([&] { engram::multiply(&part, 1, static_cast<const float*>(nullptr), false, y.data(), n, m); });
         report("y = x W", m, k, n, eigen, ours, top);
     }
-    const int transposed[][3] = {{800, 768, 2048}, {800, 256, 128}, {16, 512, 2048}, {96, 48, 16}, {96, 96, 32}, {32, 128, 64}};
+    const int transposed[][3] = {{800, 768, 2048}, {800, 256, 128}, {16, 512, 2048},
+                                 {96, 48, 16},     {96, 96, 32},    {32, 128, 64}};
     for (const auto& [m, k, n] : transposed) {
         const matrix x = matrix::Random(m, k), dy = matrix::Random(m, n);
         matrix dw(k, n);

@@ -44,7 +44,8 @@ void one_element_maps() {
     auto x = g.input("x", 1);
     for (int i = 0; i < count; ++i) x = map("increment", increment{}, x);
     program<backend> p(g, std::make_shared<parameters<float>>(), {}, {x});
-    std::printf("replay of a map of one element                %8.1f ns\n", 1e3 * microseconds([&] { p.forward(); }) / count);
+    std::printf("replay of a map of one element                %8.1f ns\n",
+                1e3 * microseconds([&] { p.forward(); }) / count);
 }
 
 void small_lstm(int batch) {
@@ -57,7 +58,8 @@ void small_lstm(int batch) {
     add_loss("loss", sum_columns("sum", h));
     program<backend> p(g, store, {.steps = T, .batch = batch, .gradients = true}, {h});
     const double forward = microseconds([&] { p.forward(); }), backward = microseconds([&] { p.backward(); });
-    std::printf("LSTM X = H = 16, B = %2d, one step             %8.2f us forward %6.2f us backward\n", batch, forward / T, backward / T);
+    std::printf("LSTM X = H = 16, B = %2d, one step             %8.2f us forward %6.2f us backward\n", batch,
+                forward / T, backward / T);
 }
 
 using mra = catalogue::mra;
@@ -84,21 +86,31 @@ void trace_and_plan(const char* name, const typename Agent::settings& s, const t
         bytes = p.memory();
         operations = p.operation_count();
     });
-    std::printf("%-22s trace %9.1f us (of which its first weights about %9.1f us), plan %7.1f us, with memory %9.1f us; "
-                "%zu operations, arena %.1f MB\n", name, trace, draw, analysis, bind, operations, 1e-6 * static_cast<double>(bytes));
+    std::printf(
+        "%-22s trace %9.1f us (of which its first weights about %9.1f us), plan %7.1f us, with memory %9.1f us; "
+        "%zu operations, arena %.1f MB\n",
+        name, trace, draw, analysis, bind, operations, 1e-6 * static_cast<double>(bytes));
 }
 
 void ring_memory() {
     constexpr int B = 4;
     mra::settings s;
-    const auto a = small_mra::trace<backend>({.encoder = {}, .controller = s.controller, .memory = s.memory, .auxiliary = s.auxiliary,
-                                              .learner = s.learner, .wiring = s.wiring}, {{12, 12, 3}, 5}, 1);
+    const auto a = small_mra::trace<backend>({.encoder = {},
+                                              .controller = s.controller,
+                                              .memory = s.memory,
+                                              .auxiliary = s.auxiliary,
+                                              .learner = s.learner,
+                                              .wiring = s.wiring},
+                                             {{12, 12, 3}, 5}, 1);
     for (const int T : {10, 50, 200}) {
         program<backend> p(*a.g, a.store, {.steps = T, .batch = B, .gradients = true, .replay = true});
         std::size_t ring = 0;
         for (const auto& piece : p.bound_resource(0)->bytes()) ring += piece.size();
-        std::printf("T = %3d: one ring of 1024 x (768 + 128)        %8.3f MB, arena of a row %8.3f MB\n", T, 1e-6 * static_cast<double>(ring) / B,
-                    1e-6 * static_cast<double>(p.memory() - sizeof(float) * static_cast<std::size_t>(a.store->flat_size())) / B);
+        std::printf(
+            "T = %3d: one ring of 1024 x (768 + 128)        %8.3f MB, arena of a row %8.3f MB\n", T,
+            1e-6 * static_cast<double>(ring) / B,
+            1e-6 * static_cast<double>(p.memory() - sizeof(float) * static_cast<std::size_t>(a.store->flat_size())) /
+                B);
     }
 }
 

@@ -78,7 +78,7 @@ struct attention_memory {
     static engram::recalled<engram::var<Backend>> read(const settings& s, const weights& w,
                                                        const std::vector<engram::var<Backend>>& cue,
                                                        state<engram::var<Backend>>& now) {
-        const auto query = engram::affine<Backend>("query", {cue[0]}, w.address);
+        const auto query = engram::affine("query", cue[0], w.address);
         const auto cosine = engram::cosine_scores("cosine", now.keys, query, s.address);
         const auto scores = engram::map("score", score{static_cast<float>(s.sharpness)}, cosine, now.used);
         const auto attention = engram::softmax("attention", scores);
@@ -88,7 +88,7 @@ struct attention_memory {
     template <class Backend>
     static void write(const settings& s, const weights& w, const std::vector<engram::var<Backend>>& content,
                       state<engram::var<Backend>>& now) {
-        const auto key = engram::affine<Backend>("key", {content[0]}, w.address), value = content[1];
+        const auto key = engram::affine("key", content[0], w.address), value = content[1];
         const auto here = engram::one_hot("here", now.next, s.length);
         now.keys = engram::erase_add("keys", now.keys, here, engram::map("old_key", whole{}, key), key, s.address);
         now.values =

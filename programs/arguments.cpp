@@ -75,15 +75,16 @@ std::vector<std::string> checked_tokens(const CLI::App& command, int argc, char*
             out.push_back("--help");
             continue;
         }
-        require(token.size() > 1 && token[0] == '-', command.get_name(), ": unexpected '", token, "'; a flag was expected, such as ",
-                flags.back());
+        require(token.size() > 1 && token[0] == '-', command.get_name(), ": unexpected '", token,
+                "'; a flag was expected, such as ", flags.back());
         const auto equals = token.find('=');
         const std::string flag = token.substr(0, equals);
         const bool is_setting = settable && flag.find('.') != flag.npos && flag.starts_with("--");
         if (!is_setting) require_known(command.get_name() + " flag", flag, flags);
         const bool takes_value = is_setting || command.get_option(flag)->get_items_expected_max() > 0;
         if (!takes_value) {
-            require(equals == token.npos, flag, " takes no value, got '", token.substr(equals == token.npos ? 0 : equals + 1), "'");
+            require(equals == token.npos, flag, " takes no value, got '",
+                    token.substr(equals == token.npos ? 0 : equals + 1), "'");
             out.push_back(flag);
             continue;
         }
@@ -106,10 +107,12 @@ std::optional<arguments> parse_arguments(const std::string& program, int argc, c
     arguments a;
     CLI::App app("engram-" + program + ": train, evaluate, describe and sample one agent", "engram-" + program);
     app.require_subcommand(1);
-    const std::vector<CLI::App*> commands{add_train(app, a), add_evaluate(app, a), add_describe(app, a), add_sample(app, a)};
+    const std::vector<CLI::App*> commands{add_train(app, a), add_evaluate(app, a), add_describe(app, a),
+                                          add_sample(app, a)};
     for (CLI::App* command : commands)
         for (CLI::Option* option : command->get_options())
-            if (option->get_items_expected_max() > 0 && option->get_name() != "--set" && option->get_name() != "--level")
+            if (option->get_items_expected_max() > 0 && option->get_name() != "--set" &&
+                option->get_name() != "--level")
                 option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     std::vector<std::string> names;
     for (const CLI::App* command : commands) names.push_back(command->get_name());

@@ -18,7 +18,8 @@ json value_to_json(const setting& s) {
 std::string text_of(const json& value, const std::string& name, const std::string& source) {
     if (value.is_string()) return value.get<std::string>();
     if (!value.is_array()) {
-        require(value.is_number() || value.is_boolean(), source, ": ", name, ": expected one value, got ", value.type_name());
+        require(value.is_number() || value.is_boolean(), source, ": ", name, ": expected one value, got ",
+                value.type_name());
         return value.dump();
     }
     std::string list;
@@ -30,8 +31,10 @@ void flatten_json(const json& object, const std::string& prefix, const std::stri
                   std::vector<std::pair<std::string, std::string>>& pairs) {
     for (const auto& item : object.items()) {
         const std::string name = prefix.empty() ? item.key() : prefix + "." + item.key();
-        if (item.value().is_object()) flatten_json(item.value(), name, source, pairs);
-        else pairs.emplace_back(name, text_of(item.value(), name, source));
+        if (item.value().is_object())
+            flatten_json(item.value(), name, source, pairs);
+        else
+            pairs.emplace_back(name, text_of(item.value(), name, source));
     }
 }
 
@@ -107,9 +110,17 @@ void configuration::apply_preset(const std::string& name) {
 }
 
 json configuration::to_json() const {
-    return {{"ablation", model_->name()}, {"task", task}, {"preset", preset}, {"seed", seed}, {"steps", steps},
-            {"threads", threads}, {"mode", mode}, {"device", device}, {"checkpoint_every", checkpoint_every},
-            {"evaluation_episodes", evaluation_episodes}, {"settings", settings_to_json(settings())}};
+    return {{"ablation", model_->name()},
+            {"task", task},
+            {"preset", preset},
+            {"seed", seed},
+            {"steps", steps},
+            {"threads", threads},
+            {"mode", mode},
+            {"device", device},
+            {"checkpoint_every", checkpoint_every},
+            {"evaluation_episodes", evaluation_episodes},
+            {"settings", settings_to_json(settings())}};
 }
 
 void configuration::from_json(const json& content, const std::string& source) {
@@ -129,7 +140,8 @@ void configuration::from_json(const json& content, const std::string& source) {
         return value->get<std::int64_t>();
     };
     const std::string ablation = text("ablation");
-    require(ablation == model_->name(), source, ": this is a run of engram-", ablation, ", expected one of engram-", model_->name());
+    require(ablation == model_->name(), source, ": this is a run of engram-", ablation, ", expected one of engram-",
+            model_->name());
     task = text("task"), preset = text("preset"), mode = text("mode"), device = text("device");
     seed = number("seed"), steps = number("steps"), checkpoint_every = number("checkpoint_every");
     evaluation_episodes = number("evaluation_episodes");
@@ -142,12 +154,16 @@ void configuration::from_json(const json& content, const std::string& source) {
 }
 
 prepared_run::prepared_run(const configuration& config)
-    : options(config.run.task), info(describe_task(config.task, options)), stimuli(load_stimuli(options)),
-      agent(config.model().trace({{info.observation.height, info.observation.width, info.observation.channels}, info.actions},
-                                 static_cast<std::uint64_t>(config.seed))) {}
+    : options(config.run.task),
+      info(describe_task(config.task, options)),
+      stimuli(load_stimuli(options)),
+      agent(config.model().trace(
+          {{info.observation.height, info.observation.width, info.observation.channels}, info.actions},
+          static_cast<std::uint64_t>(config.seed))) {}
 
 level_maker prepared_run::maker() const {
-    return [name = info.name, options = options, stimuli = stimuli](const std::string& level, int count, std::uint64_t seed) {
+    return [name = info.name, options = options, stimuli = stimuli](const std::string& level, int count,
+                                                                    std::uint64_t seed) {
         return make_environment(name, level, count, seed, 0, options, stimuli);
     };
 }

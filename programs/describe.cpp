@@ -13,7 +13,8 @@ namespace {
 
 std::string with_separators(std::int64_t n) {
     std::string digits = std::to_string(n);
-    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), " ");
+    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+        digits.insert(static_cast<std::size_t>(at), " ");
     return digits;
 }
 
@@ -26,7 +27,8 @@ int describe(ablation& model, const arguments& a) {
     config.apply_preset(a.preset.value_or("small"));
     config.assign(a.set);
     const task_info info = describe_task(config.task, config.run.task);
-    const auto agent = model.trace({{info.observation.height, info.observation.width, info.observation.channels}, info.actions}, 1);
+    const auto agent =
+        model.trace({{info.observation.height, info.observation.width, info.observation.channels}, info.actions}, 1);
 
     std::string out = fmt::format("{} (preset {}, task {})\n\npolicies\n", model.name(), config.preset, config.task);
     for (const auto& [slot, policy] : model.policies()) out += fmt::format("  {:<12}{}\n", slot, policy);
@@ -34,16 +36,19 @@ int describe(ablation& model, const arguments& a) {
     std::size_t width = 5;
     for (const auto& e : agent.store->entries()) width = std::max(width, e.name.size());
     for (const auto& e : agent.store->entries())
-        out += fmt::format("  {:<{}}  {:>14}{:>14}\n", e.name, width, fmt::format("[{}, {}]", e.rows, e.columns), with_separators(e.size()));
-    out += fmt::format("  {:<{}}  {:>14}{:>14}\n\nsettings\n", "total", width, "", with_separators(agent.store->total()));
+        out += fmt::format("  {:<{}}  {:>14}{:>14}\n", e.name, width, fmt::format("[{}, {}]", e.rows, e.columns),
+                           with_separators(e.size()));
+    out +=
+        fmt::format("  {:<{}}  {:>14}{:>14}\n\nsettings\n", "total", width, "", with_separators(agent.store->total()));
     width = 0;
     const auto settings = config.settings();
     for (const auto& s : settings) width = std::max(width, s.name.size());
     for (const auto& s : settings) out += fmt::format("  {:<{}}  {}\n", s.name, width, s.value);
     out += "\ntasks\n";
     for (const auto& t : all_tasks(config.run.task)) {
-        out += fmt::format("  {:<32}{:>12} numbers{:>4} actions   levels:", t.name,
-                           fmt::format("{} x {} x {}", t.observation.height, t.observation.width, t.observation.channels), t.actions);
+        out += fmt::format(
+            "  {:<32}{:>12} numbers{:>4} actions   levels:", t.name,
+            fmt::format("{} x {} x {}", t.observation.height, t.observation.width, t.observation.channels), t.actions);
         for (const auto& level : t.levels) out += " " + level;
         out += "\n";
     }

@@ -10,7 +10,8 @@
 
 namespace engram {
 
-std::vector<recorded_step> play_episode(const prepared_run& run, const std::string& level, std::uint64_t seed, int longest) {
+std::vector<recorded_step> play_episode(const prepared_run& run, const std::string& level, std::uint64_t seed,
+                                        int longest) {
     const std::uint64_t own = evaluation_seed(seed, level);
     actor<cpu<float>> player(run.agent, run.agent.store, run.maker()(level, 1, own), own, 0);
     std::vector<recorded_step> steps;
@@ -24,10 +25,12 @@ std::vector<recorded_step> play_episode(const prepared_run& run, const std::stri
         now.action = static_cast<int>(player.action()[0]);
         now.reward = player.reward()[0];
         if (run.agent.read_weight) {
-            const auto weight = player.program().output(*run.agent.read_weight), when = player.program().output(*run.agent.read_when);
+            const auto weight = player.program().output(*run.agent.read_weight),
+                       when = player.program().output(*run.agent.read_when);
             for (int i = 0; i < weight.width; ++i) {
                 const int written = static_cast<int>(when.data[i]);
-                if (written >= 0 && written < static_cast<int>(steps.size())) now.reads.push_back({written, weight.data[i]});
+                if (written >= 0 && written < static_cast<int>(steps.size()))
+                    now.reads.push_back({written, weight.data[i]});
             }
         }
         steps.push_back(std::move(now));
@@ -67,7 +70,8 @@ std::string base64(const bytes& data) {
 
 }  // namespace
 
-bool record_retrieval(const prepared_run& run, const std::string& ablation, std::uint64_t seed, const std::string& path) {
+bool record_retrieval(const prepared_run& run, const std::string& ablation, std::uint64_t seed,
+                      const std::string& path) {
     if (!run.agent.read_weight) return false;
     const auto& levels = run.info.levels;
     const bool held_out = std::find(levels.begin(), levels.end(), "holdout_interpolate") != levels.end();
@@ -78,7 +82,9 @@ bool record_retrieval(const prepared_run& run, const std::string& ablation, std:
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const auto& step = steps[i];
         // The last step of a trial stands for it; reads name the trials of the steps that they recall.
-        if (!step.event || (i + 1 < steps.size() && steps[i + 1].event && steps[i + 1].event->trial == step.event->trial)) continue;
+        if (!step.event ||
+            (i + 1 < steps.size() && steps[i + 1].event && steps[i + 1].event->trial == step.event->trial))
+            continue;
         std::map<int, double> weights;
         for (const auto& read : step.reads)
             if (const auto& event = steps[static_cast<std::size_t>(read.when)].event)
@@ -86,9 +92,14 @@ bool record_retrieval(const prepared_run& run, const std::string& ablation, std:
         json reads = json::array();
         for (const auto& [when, weight] : weights) reads.push_back({{"when", when}, {"weight", weight}});
         const trial_event event = step.event->answered(step.action);
-        trials.push_back({{"trial", event.trial}, {"stimulus", event.stimulus}, {"repeat", event.repeat}, {"answer", event.answer},
-                          {"action", event.action}, {"correct", event.correct},
-                          {"image", base64(encode_png(observation_picture(run.info, step.observation)))}, {"read", reads}});
+        trials.push_back({{"trial", event.trial},
+                          {"stimulus", event.stimulus},
+                          {"repeat", event.repeat},
+                          {"answer", event.answer},
+                          {"action", event.action},
+                          {"correct", event.correct},
+                          {"image", base64(encode_png(observation_picture(run.info, step.observation)))},
+                          {"read", reads}});
     }
     write_json(path, {{"level", level}, {"ablation", ablation}, {"trials", trials}});
     return true;

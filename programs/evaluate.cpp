@@ -26,7 +26,8 @@ int evaluate(ablation& model, const arguments& a) {
     const prepared_run run(config);
     load_weights(file, *run.agent.store);
 
-    json summary = file_exists(paths.summary()) ? read_json(paths.summary()) : json{{"ablation", model.name()}, {"task", config.task}};
+    json summary = file_exists(paths.summary()) ? read_json(paths.summary())
+                                                : json{{"ablation", model.name()}, {"task", config.task}};
     if (!evaluate_levels(run, a.level, episodes, static_cast<std::uint64_t>(seed), interrupted, summary)) return 130;
     try {
         write_json(paths.summary(), summary);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
+#include <unistd.h>
 #include <csignal>
 #include <cstdio>
-#include <unistd.h>
 
 #include <engram/program/commands.hpp>
 
@@ -29,12 +29,16 @@ void catch_interrupts() {
     sigaction(SIGTERM, &action, nullptr);
 }
 
-bool interrupted() { return interrupts > 0; }
+bool interrupted() {
+    return interrupts > 0;
+}
 
 int run_program(ablation& model, int argc, char** argv) {
     // A file that may not grow is an error of write(), with a sentence, and no reason to die.
     std::signal(SIGXFSZ, SIG_IGN);
-    const auto say = [&](const std::exception& problem) { std::fprintf(stderr, "engram-%s: %s\n", model.name().c_str(), problem.what()); };
+    const auto say = [&](const std::exception& problem) {
+        std::fprintf(stderr, "engram-%s: %s\n", model.name().c_str(), problem.what());
+    };
     try {
         const auto a = parse_arguments(model.name(), argc, argv);
         if (!a) return 0;

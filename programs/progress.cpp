@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
+#include <unistd.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -14,21 +14,31 @@ namespace engram {
 namespace {
 
 std::string count_text(double n) {
-    return n >= 1e6 ? fmt::format("{:.2f} M", n / 1e6) : n >= 1e3 ? fmt::format("{:.1f} k", n / 1e3) : fmt::format("{:.0f}", n);
+    return n >= 1e6   ? fmt::format("{:.2f} M", n / 1e6)
+           : n >= 1e3 ? fmt::format("{:.1f} k", n / 1e3)
+                      : fmt::format("{:.0f}", n);
 }
 
 std::string time_text(double seconds) {
     const auto s = static_cast<std::int64_t>(std::min(seconds, 1e9));
-    return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);
+    return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
+                     : fmt::format("{}:{:02}", s / 60, s % 60);
 }
 
 }  // namespace
 
 progress_bar::progress_bar(bool quiet, std::int64_t first_step, std::int64_t last_step, double maximum_reward)
-    : on_(!quiet), terminal_(::isatty(2) == 1), first_(first_step), last_(last_step), maximum_(maximum_reward),
-      start_(clock::now()), shown_(start_) {}
+    : on_(!quiet),
+      terminal_(::isatty(2) == 1),
+      first_(first_step),
+      last_(last_step),
+      maximum_(maximum_reward),
+      start_(clock::now()),
+      shown_(start_) {}
 
-progress_bar::~progress_bar() { finish(); }
+progress_bar::~progress_bar() {
+    finish();
+}
 
 void progress_bar::show(std::int64_t step, double reward) {
     if (!on_) return;
@@ -53,12 +63,14 @@ std::string progress_bar::line(std::int64_t step, double reward, double seconds)
     std::string out;
     if (terminal_) {
         const int filled = static_cast<int>(share * 24);
-        out += "[" + std::string(static_cast<std::size_t>(filled), '#') + std::string(static_cast<std::size_t>(24 - filled), '.') + "] ";
+        out += "[" + std::string(static_cast<std::size_t>(filled), '#') +
+               std::string(static_cast<std::size_t>(24 - filled), '.') + "] ";
     }
     out += fmt::format("{:3.0f} %  {} of {} steps  {} steps/s", 100 * share, count_text(static_cast<double>(step)),
                        count_text(static_cast<double>(last_)), count_text(rate));
     if (std::isfinite(reward)) out += fmt::format("  reward {:.2f} of {:g}", reward, maximum_);
-    if (rate > 0) out += fmt::format("  {} left", time_text(static_cast<double>(std::max<std::int64_t>(0, last_ - step)) / rate));
+    if (rate > 0)
+        out += fmt::format("  {} left", time_text(static_cast<double>(std::max<std::int64_t>(0, last_ - step)) / rate));
     return out;
 }
 

@@ -23,7 +23,8 @@ bool file_exists(const std::string& path) {
 
 void remove_leftovers(const run_paths& paths) {
     std::vector<std::filesystem::path> found;
-    for (const std::string& file : {paths.config(), paths.metrics(), paths.summary(), paths.retrieval(), paths.checkpoint()}) {
+    for (const std::string& file :
+         {paths.config(), paths.metrics(), paths.summary(), paths.retrieval(), paths.checkpoint()}) {
         const std::filesystem::path path(file);
         std::error_code ignored;
         for (const auto& entry : std::filesystem::directory_iterator(path.parent_path(), ignored)) {
@@ -37,14 +38,16 @@ void remove_leftovers(const run_paths& paths) {
 
 // --- metrics.csv ---
 
-metrics_file::metrics_file(const std::string& path, const std::vector<std::string>& columns, std::int64_t step) : path_(path) {
+metrics_file::metrics_file(const std::string& path, const std::vector<std::string>& columns, std::int64_t step)
+    : path_(path) {
     std::string header, kept;
     for (const auto& column : columns) header += (header.empty() ? "" : ",") + column;
     header += "\n";
     if (step > 0 && file_exists(path)) {
         const bytes content = read_file(path);
         std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
-        require(text.starts_with(header), path, ": its columns are not those of this run, ", header.substr(0, header.size() - 1));
+        require(text.starts_with(header), path, ": its columns are not those of this run, ",
+                header.substr(0, header.size() - 1));
         text.remove_prefix(header.size());
         for (std::size_t end; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
             std::int64_t at = -1;
@@ -66,7 +69,8 @@ void metrics_file::write(const std::vector<double>& row) {
     std::string line;
     for (const double& x : row) {
         if (&x != row.data()) line += ',';
-        if (std::isfinite(x)) line += fmt::format("{}", x == std::floor(x) && std::abs(x) < 1e15 ? static_cast<std::int64_t>(x) : x);
+        if (std::isfinite(x))
+            line += fmt::format("{}", x == std::floor(x) && std::abs(x) < 1e15 ? static_cast<std::int64_t>(x) : x);
     }
     append(line + "\n");
 }
@@ -94,8 +98,10 @@ json lasting_settings(const configuration& config) {
     return settings_to_json(all);
 }
 
-void require_same(const std::string& source, const std::string& what, const std::string& found, const std::string& expected) {
-    require(found == expected, source, " was written with ", what, " ", found, ", expected ", expected, "; nothing was changed");
+void require_same(const std::string& source, const std::string& what, const std::string& found,
+                  const std::string& expected) {
+    require(found == expected, source, " was written with ", what, " ", found, ", expected ", expected,
+            "; nothing was changed");
 }
 
 }  // namespace
@@ -117,7 +123,8 @@ void check_checkpoint(const safetensors& file, const configuration& config, bool
     require_same(file.source(), "task", file.text_at("task"), config.task);
     const auto texts = [&](const json& settings) {
         std::vector<setting> all;
-        for (auto& [name, value] : settings_from_json(settings, file.source())) all.push_back({name, value, setting_kind::text});
+        for (auto& [name, value] : settings_from_json(settings, file.source()))
+            all.push_back({name, value, setting_kind::text});
         return all;
     };
     const auto found = texts(parse_json(file.text_at("settings"), file.source()));
@@ -151,19 +158,23 @@ bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& le
         const auto score = evaluate_level(run.agent, run.agent.store, run.maker(), level, episodes, seed, 50, stop);
         if (score.episodes == 0) return false;
         const auto& about = run.info.level(level);
-        summary["levels"][level] = {{"episodes", score.episodes}, {"mean", score.mean}, {"stderr", score.standard_error},
-                                    {"unit", run.info.unit}, {"maximum", static_cast<double>(about.maximum_reward)},
+        summary["levels"][level] = {{"episodes", score.episodes},
+                                    {"mean", score.mean},
+                                    {"stderr", score.standard_error},
+                                    {"unit", run.info.unit},
+                                    {"maximum", static_cast<double>(about.maximum_reward)},
                                     {"random", static_cast<double>(about.random_reward)}};
     }
     return true;
 }
 
 std::string level_table(const json& summary) {
-    std::string table = fmt::format("{:<24}{:>10}{:>10}{:>10}{:>14}\n", "level", "mean", "stderr", "maximum", "% of maximum");
+    std::string table =
+        fmt::format("{:<24}{:>10}{:>10}{:>10}{:>14}\n", "level", "mean", "stderr", "maximum", "% of maximum");
     for (const auto& [level, r] : summary.at("levels").items()) {
         const double mean = r.at("mean").get<double>(), maximum = r.value("maximum", 0.0);
-        table += fmt::format("{:<24}{:>10.3f}{:>10.3f}{:>10.3g}{:>14.1f}\n", level, mean, r.at("stderr").get<double>(), maximum,
-                             maximum > 0 ? 100 * mean / maximum : std::nan(""));
+        table += fmt::format("{:<24}{:>10.3f}{:>10.3f}{:>10.3g}{:>14.1f}\n", level, mean, r.at("stderr").get<double>(),
+                             maximum, maximum > 0 ? 100 * mean / maximum : std::nan(""));
     }
     return table;
 }

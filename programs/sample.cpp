@@ -15,7 +15,7 @@ namespace engram {
 
 namespace {
 
-constexpr int shown_steps = 200;    // in pictures; the arrays hold the whole episode
+constexpr int shown_steps = 200;  // in pictures; the arrays hold the whole episode
 constexpr int columns = 10;
 
 // Observations in reading order, ten a row, with a gap of two grey pixels.
@@ -50,7 +50,9 @@ int sample(ablation& model, const arguments& a) {
     const auto seed = a.seed ? parse<std::int64_t>("--seed", *a.seed) : config.seed;
     const task_info info = describe_task(config.task, config.run.task);
     const bool held_out = std::find(info.levels.begin(), info.levels.end(), "holdout_interpolate") != info.levels.end();
-    const std::string level = !a.level.empty() ? a.level.back() : held_out ? "holdout_interpolate" : info.levels.front();
+    const std::string level = !a.level.empty() ? a.level.back()
+                              : held_out       ? "holdout_interpolate"
+                                               : info.levels.front();
     require_known("level", level, info.levels);
     require(file_exists(paths.checkpoint()), paths.folder, " holds no checkpoint yet; train it first");
     const auto file = safetensors::read(paths.checkpoint());
@@ -71,7 +73,9 @@ int sample(ablation& model, const arguments& a) {
         actions.push_back(step.action);
         rewards.push_back(step.reward);
         total += static_cast<double>(step.reward);
-        for (const auto& r : step.reads) read[static_cast<std::size_t>(t) * static_cast<std::size_t>(T) + static_cast<std::size_t>(r.when)] += r.weight;
+        for (const auto& r : step.reads)
+            read[static_cast<std::size_t>(t) * static_cast<std::size_t>(T) + static_cast<std::size_t>(r.when)] +=
+                r.weight;
     }
     const auto& shape = run.info.observation;
     write_png(folder + "/observations.png", strip(run, steps));
@@ -84,14 +88,16 @@ int sample(ablation& model, const arguments& a) {
         picture image{side * scale, side * scale, 1, {}};
         for (int y = 0; y < image.height; ++y)
             for (int x = 0; x < image.width; ++x) {
-                const float w = read[static_cast<std::size_t>(y / scale) * static_cast<std::size_t>(T) + static_cast<std::size_t>(x / scale)];
+                const float w = read[static_cast<std::size_t>(y / scale) * static_cast<std::size_t>(T) +
+                                     static_cast<std::size_t>(x / scale)];
                 image.pixels.push_back(static_cast<std::uint8_t>(std::lround(255.0f * std::clamp(w, 0.0f, 1.0f))));
             }
         write_png(folder + "/read_weights.png", image);
         write_npy<float>(folder + "/read_weights.npy", read, {T, T});
         files += ", read_weights.png, read_weights.npy (row: step, column: step whose write was read)";
     }
-    fmt::print("{}: {} steps, reward {:g} of {:g}; in {}: {}\n", level, T, total, static_cast<double>(run.info.maximum_reward(level)), folder, files);
+    fmt::print("{}: {} steps, reward {:g} of {:g}; in {}: {}\n", level, T, total,
+               static_cast<double>(run.info.maximum_reward(level)), folder, files);
     return 0;
 }
 

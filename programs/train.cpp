@@ -27,7 +27,8 @@ struct smoothed_reward {
         sum += alpha * (reward - sum);
     }
     double value() const {
-        return episodes > 0 ? sum / (1 - std::pow(1 - alpha, static_cast<double>(episodes))) : std::numeric_limits<double>::quiet_NaN();
+        return episodes > 0 ? sum / (1 - std::pow(1 - alpha, static_cast<double>(episodes)))
+                            : std::numeric_limits<double>::quiet_NaN();
     }
 };
 
@@ -52,7 +53,8 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
 
     const bool again = a.resume && file_exists(paths.config());
     if (again) config.from_json(read_json(paths.config()), paths.config());
-    require(again || a.task, a.resume ? "train: there is no run to resume in " + paths.folder : std::string("train: --task is missing"));
+    require(again || a.task,
+            a.resume ? "train: there is no run to resume in " + paths.folder : std::string("train: --task is missing"));
     if (a.task) config.task = *a.task;
     if (a.preset ? !again || *a.preset != config.preset : !again) config.apply_preset(a.preset.value_or("small"));
     if (a.seed) config.seed = whole_number("--seed", *a.seed, 0);
@@ -70,7 +72,8 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     if (a.threads)
         config.threads = parse<int>("--threads", *a.threads);
     else if (!again)
-        config.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, config.run.rollout.environments);
+        config.threads =
+            std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, config.run.rollout.environments);
 }
 
 /// "learner.policy_loss" is policy_loss, "auxiliary.image" auxiliary_image.
@@ -97,18 +100,23 @@ template <class Trainer>
 class training_run {
 public:
     training_run(const configuration& config, const run_paths& paths, bool resume, bool quiet)
-        : config_(config), paths_(paths), quiet_(quiet), run_(config),
+        : config_(config),
+          paths_(paths),
+          quiet_(quiet),
+          run_(config),
           trainer_(std::make_unique<Trainer>(
               run_.agent,
               [this](int count, int first) {
-                  return make_environment(run_.info.name, run_.info.levels.front(), count, static_cast<std::uint64_t>(config_.seed),
-                                          static_cast<std::uint32_t>(first), run_.options, run_.stimuli);
+                  return make_environment(run_.info.name, run_.info.levels.front(), count,
+                                          static_cast<std::uint64_t>(config_.seed), static_cast<std::uint32_t>(first),
+                                          run_.options, run_.stimuli);
               },
-              trainer_settings{config.run.rollout, config.run.optimiser, config.run.asynchronous}, static_cast<std::uint64_t>(config.seed),
-              config.threads, config.steps)) {
+              trainer_settings{config.run.rollout, config.run.optimiser, config.run.asynchronous},
+              static_cast<std::uint64_t>(config.seed), config.threads, config.steps)) {
         const bool has_checkpoint = file_exists(paths.checkpoint());
         if (has_checkpoint && !resume)
-            fail(paths.folder, " already holds a run with a checkpoint; continue it with --resume or choose another --out");
+            fail(paths.folder,
+                 " already holds a run with a checkpoint; continue it with --resume or choose another --out");
         if (has_checkpoint) load();
         make_folder(paths.folder + "/checkpoint");
         remove_leftovers(paths);
@@ -128,26 +136,33 @@ public:
         row_first_step_ = trainer_->steps();
         saved_step_ = file_exists(paths_.checkpoint()) ? trainer_->steps() : -1;
         const bool trains = trainer_->steps() < config_.steps;
-        const auto seconds = [&] { return seconds_before_ + std::chrono::duration<double>(clock::now() - start).count(); };
+        const auto seconds = [&] {
+            return seconds_before_ + std::chrono::duration<double>(clock::now() - start).count();
+        };
         try {
             train(seconds);
         } catch (const error& problem) {
-            const std::string kept = saved_step_ >= 0 ? message("; the checkpoint of step ", saved_step_, " is kept") : "";
+            const std::string kept =
+                saved_step_ >= 0 ? message("; the checkpoint of step ", saved_step_, " is kept") : "";
             throw run_error(problem.what() + kept);
         }
         if (interrupted()) {
-            std::fprintf(stderr, "engram-%s: interrupted at step %lld; continue with: engram-%s train --resume --out %s\n",
-                         config_.model().name().c_str(), static_cast<long long>(trainer_->steps()), config_.model().name().c_str(),
-                         paths_.folder.c_str());
+            std::fprintf(stderr,
+                         "engram-%s: interrupted at step %lld; continue with: engram-%s train --resume --out %s\n",
+                         config_.model().name().c_str(), static_cast<long long>(trainer_->steps()),
+                         config_.model().name().c_str(), paths_.folder.c_str());
             return 130;
         }
-        trainer_.reset();    // an asynchronous one would go on acting
+        trainer_.reset();  // an asynchronous one would go on acting
         const bool evaluated = !trains && summary_.contains("levels") && !summary_["levels"].empty();
         try {
             if (config_.evaluation_episodes > 0 && !evaluated) {
                 const auto episodes = static_cast<int>(std::min<std::int64_t>(config_.evaluation_episodes, 1'000'000));
-                if (!evaluate_levels(run_, {}, episodes, static_cast<std::uint64_t>(config_.seed), interrupted, summary_)) return 130;
-                record_retrieval(run_, config_.model().name(), static_cast<std::uint64_t>(config_.seed), paths_.retrieval());
+                if (!evaluate_levels(run_, {}, episodes, static_cast<std::uint64_t>(config_.seed), interrupted,
+                                     summary_))
+                    return 130;
+                record_retrieval(run_, config_.model().name(), static_cast<std::uint64_t>(config_.seed),
+                                 paths_.retrieval());
                 write_json(paths_.summary(), summary_);
             }
         } catch (const error& problem) {
@@ -162,11 +177,13 @@ private:
 
     template <class Seconds>
     void train(Seconds seconds) {
-        progress_bar bar(quiet_, trainer_->steps(), config_.steps, static_cast<double>(run_.info.maximum_reward(run_.info.levels.front())));
+        progress_bar bar(quiet_, trainer_->steps(), config_.steps,
+                         static_cast<double>(run_.info.maximum_reward(run_.info.levels.front())));
         // Multiples of fixed intervals, so that a resumed run stops at the same places.
         const auto after = [&](std::int64_t interval) { return (trainer_->steps() / interval + 1) * interval; };
         const auto& rollout = config_.run.rollout;
-        const std::int64_t row_interval = std::max(std::int64_t{5} * rollout.unroll * rollout.environments, config_.steps / 400);
+        const std::int64_t row_interval =
+            std::max(std::int64_t{5} * rollout.unroll * rollout.environments, config_.steps / 400);
         std::int64_t next_row = after(row_interval), next_checkpoint = after(config_.checkpoint_every);
         while (trainer_->steps() < config_.steps && !interrupted()) {
             trainer_->iterate();
@@ -192,7 +209,8 @@ private:
             names.push_back(column_of(name));
             auxiliary |= name.starts_with("auxiliary.");
         }
-        if (auxiliary && std::find(names.begin(), names.end(), "auxiliary_loss") == names.end()) names.push_back("auxiliary_loss");
+        if (auxiliary && std::find(names.begin(), names.end(), "auxiliary_loss") == names.end())
+            names.push_back("auxiliary_loss");
         names.insert(names.end(), {"gradient_norm", "learning_rate", "steps_per_second", "lag"});
         return names;
     }
@@ -204,11 +222,16 @@ private:
             reward_.add(r);
             sum += r;
         }
-        const double reward = w.episodes.empty() ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(w.episodes.size());
-        std::vector<double> row{static_cast<double>(trainer_->steps()), static_cast<double>(trainer_->updates()),
-                                static_cast<double>(reward_.episodes), reward, reward_.value(), w.loss};
+        const double reward = w.episodes.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                                 : sum / static_cast<double>(w.episodes.size());
+        std::vector<double> row{static_cast<double>(trainer_->steps()),
+                                static_cast<double>(trainer_->updates()),
+                                static_cast<double>(reward_.episodes),
+                                reward,
+                                reward_.value(),
+                                w.loss};
         double auxiliary = 0;
-        bool whole = true;    // no column auxiliary_loss yet
+        bool whole = true;  // no column auxiliary_loss yet
         bool any = false;
         for (const auto& [name, value] : w.losses) {
             row.push_back(value);
@@ -231,7 +254,8 @@ private:
         const auto& store = *run_.agent.store;
         for (const auto& e : store.entries()) {
             const auto bad = first_non_finite(store.flat().data() + e.offset, e.size());
-            require(bad < 0, "training stopped at step ", trainer_->steps(), ": entry ", bad, " of ", e.name, " is not finite");
+            require(bad < 0, "training stopped at step ", trainer_->steps(), ": entry ", bad, " of ", e.name,
+                    " is not finite");
         }
         metrics_->flush();
         safetensors file;
@@ -241,12 +265,21 @@ private:
         stamp_checkpoint(file, config_);
         file.write(paths_.checkpoint());
         saved_step_ = trainer_->steps();
-        json summary = {{"ablation", config_.model().name()}, {"task", config_.task}, {"preset", config_.preset},
-                        {"seed", config_.seed}, {"steps", trainer_->steps()}, {"parameters", store.total()},
-                        {"device", config_.device}, {"threads", config_.threads}, {"mode", config_.mode},
+        json summary = {{"ablation", config_.model().name()},
+                        {"task", config_.task},
+                        {"preset", config_.preset},
+                        {"seed", config_.seed},
+                        {"steps", trainer_->steps()},
+                        {"parameters", store.total()},
+                        {"device", config_.device},
+                        {"threads", config_.threads},
+                        {"mode", config_.mode},
                         {"steps_per_second", seconds > 0 ? static_cast<double>(trainer_->steps()) / seconds : 0.0},
-                        {"wall_seconds", seconds}, {"updates", trainer_->updates()}, {"episodes", reward_.episodes},
-                        {"finished", trainer_->steps() >= config_.steps}, {"levels", json::object()}};
+                        {"wall_seconds", seconds},
+                        {"updates", trainer_->updates()},
+                        {"episodes", reward_.episodes},
+                        {"finished", trainer_->steps() >= config_.steps},
+                        {"levels", json::object()}};
         if (reward_.episodes > 0) summary["reward_smooth"] = reward_.value();
         summary_ = std::move(summary);
         write_json(paths_.summary(), summary_);
@@ -283,7 +316,8 @@ int train(ablation& model, const arguments& a) {
     configuration config(model);
     run_paths paths;
     configure(config, a, paths);
-    if (config.mode == "asynchronous") return training_run<asynchronous_trainer<cpu<float>>>(config, paths, a.resume, a.quiet).go();
+    if (config.mode == "asynchronous")
+        return training_run<asynchronous_trainer<cpu<float>>>(config, paths, a.resume, a.quiet).go();
     return training_run<trainer<cpu<float>>>(config, paths, a.resume, a.quiet).go();
 }
 

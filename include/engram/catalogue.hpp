@@ -1,10 +1,11 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The catalogue: every ablation of the source papers by name. CMake makes a program of each line that ends in "// ablation".
+// The catalogue: every ablation of the source papers by name. CMake makes a program of each line with an "ablation"
+// comment.
 //
-// Memory Recall Agent, NeurIPS 2019 (facts 1.10, Tables 3 to 16): FF or LSTM controller, with or without the episodic memory
-// (MEM), with no auxiliary loss, contrastive predictive coding (CPC) or reconstruction (REC).
+// Memory Recall Agent, NeurIPS 2019 (facts 1.10, Tables 3 to 16): FF or LSTM controller, with or without the episodic
+// memory (MEM), with no auxiliary loss, contrastive predictive coding (CPC) or reconstruction (REC).
 
 #include <engram/auxiliary/cpc.hpp>
 #include <engram/auxiliary/no_auxiliary.hpp>
@@ -19,15 +20,19 @@
 
 namespace engram::catalogue {
 
-using mra = agent<impala_resnet, engram::lstm, fifo_knn, cpc, vtrace>;    // ablation LSTM+MEM+CPC
-using mra_no_jumpy = mra::with<fifo_knn_no_jumpy>;                        // ablation MRA without jumpy backpropagation
-using lstm_mem = mra::with<no_auxiliary>;                                 // ablation LSTM+MEM
-using lstm_mem_rec = mra::with<reconstruction>;                           // ablation LSTM+MEM+REC
-using lstm_cpc = mra::with<no_memory>;                                    // ablation LSTM+CPC
-using lstm = lstm_cpc::with<no_auxiliary>;                                // ablation LSTM (IMPALA)
-using ff_mem_cpc = mra::with<feed_forward>;                               // ablation FF+MEM+CPC
-using ff_mem_rec = ff_mem_cpc::with<reconstruction>;                      // ablation FF+MEM+REC
-using ff_mem = ff_mem_cpc::with<no_auxiliary>;                            // ablation FF+MEM
-using ff = ff_mem::with<no_memory>;                                       // ablation FF
+// CMake reads these lines.
+// clang-format off
+
+using mra = agent<impala_resnet, engram::lstm, fifo_knn, cpc, vtrace>;  // ablation LSTM+MEM+CPC
+using mra_no_jumpy = mra::with<fifo_knn_no_jumpy>;                      // ablation MRA without jumpy backpropagation
+using lstm_mem = mra::with<no_auxiliary>;                               // ablation LSTM+MEM
+using lstm_mem_rec = mra::with<reconstruction>;                         // ablation LSTM+MEM+REC
+using lstm_cpc = mra::with<no_memory>;                                  // ablation LSTM+CPC
+using lstm = lstm_cpc::with<no_auxiliary>;                              // ablation LSTM (IMPALA)
+using ff_mem_cpc = mra::with<feed_forward>;                             // ablation FF+MEM+CPC
+using ff_mem_rec = ff_mem_cpc::with<reconstruction>;                    // ablation FF+MEM+REC
+using ff_mem = ff_mem_cpc::with<no_auxiliary>;                          // ablation FF+MEM
+using ff = ff_mem::with<no_memory>;                                     // ablation FF
+// clang-format on
 
 }  // namespace engram::catalogue

@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* usage =
     "usage: engram-report RUN... [--out FILE] [--csv FILE] [--title TEXT]\n\n"
-    "Compares runs (folders that train and evaluate wrote): prints a table, writes one HTML page and the table as CSV.\n\n"
+    "Compares runs (folders that train and evaluate wrote): prints a table, writes one HTML page and the table as "
+    "CSV.\n\n"
     "  --out FILE     the page; default: report.html in the folder that holds the runs\n"
     "  --csv FILE     the table; default: beside the page, with the ending .csv\n"
     "  --title TEXT   the page's headline in place of the one that the data give\n";
@@ -86,7 +87,8 @@ int report(const options& o) {
     const engram::report_page page(runs, o.title);
     const std::string out = !o.out.empty() ? o.out : (common_parent(o.runs) / "report.html").string();
     const std::string csv = !o.csv.empty() ? o.csv : fs::path(out).replace_extension(".csv").string();
-    engram::require(fs::path(out).lexically_normal() != fs::path(csv).lexically_normal(), "--out and --csv name the same file ", out);
+    engram::require(fs::path(out).lexically_normal() != fs::path(csv).lexically_normal(),
+                    "--out and --csv name the same file ", out);
     engram::write_file(out, page.html());
     engram::write_file(csv, engram::comparison_csv(page.tasks()));
     for (const auto& task : page.tasks()) std::printf("%s\n", engram::comparison_text(task).c_str());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// Derivatives of every function against central differences in double, masks at compile time, and packs against doubles.
+// Derivatives of every function against central differences in double, masks at compile time, and packs against
+// doubles.
 
 #include <doctest/doctest.h>
 
@@ -76,7 +77,8 @@ void check_against_differences(Functor f, std::array<double, N> x, int stopped_o
                     CHECK(slopes[i] == doctest::Approx(numeric).epsilon(1e-8));
                 }(),
                 ...);
-        }(std::make_index_sequence<std::tuple_size_v<decltype(here)>>{});
+        }
+        (std::make_index_sequence<std::tuple_size_v<decltype(here)>>{});
     }
 }
 
@@ -90,7 +92,8 @@ TEST_CASE("masks are the inputs that a value depends on") {
     using o = dual<in, 8>;
     using c = dual<in, 16>;
     using outputs = decltype(engram::lstm_cell{}(i{}, f{}, g{}, o{}, c{}));
-    static_assert(std::tuple_element_t<0, outputs>::mask == 0b10111, "the next cell does not depend on the output gate");
+    static_assert(std::tuple_element_t<0, outputs>::mask == 0b10111,
+                  "the next cell does not depend on the output gate");
     static_assert(std::tuple_element_t<0, outputs>::size == 4);
     static_assert(std::tuple_element_t<1, outputs>::mask == 0b11111);
     static_assert(decltype(i{} + 1.0f)::mask == 1);
@@ -118,7 +121,8 @@ TEST_CASE("every function agrees with central differences") {
         for (const double b : {-0.8, 0.6})
             for (const double c : {-0.5, 0.1, 1.7}) {
                 check_against_differences(engram::everything{}, std::array{a, b, c}, 4);
-                const auto stopped = std::get<4>(engram::everything{}(make_input<0>(a), make_input<1>(b), make_input<2>(c)));
+                const auto stopped =
+                    std::get<4>(engram::everything{}(make_input<0>(a), make_input<1>(b), make_input<2>(c)));
                 CHECK(decltype(stopped)::mask == 1);
                 CHECK(derivative<0>(stopped) == doctest::Approx(2 - 2 * b));
             }
@@ -144,13 +148,14 @@ TEST_CASE_TEMPLATE("packs of duals give what single numbers give", Real, float, 
         c[i] = static_cast<Real>(std::sin(5.0 - 2 * i));
     }
     using numbers = pack<Real>;
-    const auto many = engram::everything{}(make_input<0>(numbers::load(a.data())), make_input<1>(numbers::load(b.data())),
-                                           make_input<2>(numbers::load(c.data())));
+    const auto many =
+        engram::everything{}(make_input<0>(numbers::load(a.data())), make_input<1>(numbers::load(b.data())),
+                             make_input<2>(numbers::load(c.data())));
     // Float: about ten rounded operations with values of order one.
     const double tolerance = sizeof(Real) == 4 ? 4e-6 : 1e-13;
     for (int i = 0; i < width; ++i) {
-        const auto one = engram::everything{}(make_input<0>(double(a[i])), make_input<1>(double(b[i])),
-                                              make_input<2>(double(c[i])));
+        const auto one =
+            engram::everything{}(make_input<0>(double(a[i])), make_input<1>(double(b[i])), make_input<2>(double(c[i])));
         [&]<std::size_t... K>(std::index_sequence<K...>) {
             (
                 [&] {
@@ -160,6 +165,7 @@ TEST_CASE_TEMPLATE("packs of duals give what single numbers give", Real, float, 
                     CHECK(std::fabs(derivative<2>(std::get<K>(many))[i] - derivative<2>(std::get<K>(one))) < tolerance);
                 }(),
                 ...);
-        }(std::make_index_sequence<5>{});
+        }
+        (std::make_index_sequence<5>{});
     }
 }

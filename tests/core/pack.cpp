@@ -97,19 +97,28 @@ TEST_CASE_TEMPLATE("operators mix with plain numbers", Real, float, double) {
 
 TEST_CASE("float maths stays within its stated errors") {
     using namespace engram;
-    CHECK(largest_error(-20, 20, [](auto x) { return tanh(x); }, [](double x) { return std::tanh(x); }, absolute) < 4e-7);
+    CHECK(largest_error(
+              -20, 20, [](auto x) { return tanh(x); }, [](double x) { return std::tanh(x); }, absolute) < 4e-7);
     // Both signs apart: a relative error near zero tells that small arguments pass unharmed.
-    CHECK(largest_error(1e-30f, 1e-3f, [](auto x) { return tanh(x); }, [](double x) { return std::tanh(x); }, relative) < 3e-7);
-    CHECK(largest_error(-40, 40, [](auto x) { return logistic(x); }, [](double x) { return 1 / (1 + std::exp(-x)); },
-                        absolute) < 3e-7);
-    CHECK(largest_error(-87, 88.7f, [](auto x) { return exp(x); }, [](double x) { return std::exp(x); }, relative) < 3e-7);
-    CHECK(largest_error(1e-37f, 2e-37f, [](auto x) { return log(x); }, [](double x) { return std::log(x); }, relative) < 3e-7);
-    CHECK(largest_error(1e-3f, 4, [](auto x) { return log(x); }, [](double x) { return std::log(x); }, mixed) < 3e-7);
-    CHECK(largest_error(4, 1e30f, [](auto x) { return log(x); }, [](double x) { return std::log(x); }, relative) < 3e-7);
-    CHECK(largest_error(-60, 60, [](auto x) { return softplus(x); }, [](double x) { return std::log1p(std::exp(x)); },
-                        mixed) < 4e-7);
-    CHECK(largest_error(-80, -10, [](auto x) { return softplus(x); }, [](double x) { return std::log1p(std::exp(x)); },
-                        relative) < 4e-7);
+    CHECK(largest_error(
+              1e-30f, 1e-3f, [](auto x) { return tanh(x); }, [](double x) { return std::tanh(x); }, relative) < 3e-7);
+    CHECK(largest_error(
+              -40, 40, [](auto x) { return logistic(x); }, [](double x) { return 1 / (1 + std::exp(-x)); }, absolute) <
+          3e-7);
+    CHECK(largest_error(
+              -87, 88.7f, [](auto x) { return exp(x); }, [](double x) { return std::exp(x); }, relative) < 3e-7);
+    CHECK(largest_error(
+              1e-37f, 2e-37f, [](auto x) { return log(x); }, [](double x) { return std::log(x); }, relative) < 3e-7);
+    CHECK(largest_error(
+              1e-3f, 4, [](auto x) { return log(x); }, [](double x) { return std::log(x); }, mixed) < 3e-7);
+    CHECK(largest_error(
+              4, 1e30f, [](auto x) { return log(x); }, [](double x) { return std::log(x); }, relative) < 3e-7);
+    CHECK(largest_error(
+              -60, 60, [](auto x) { return softplus(x); }, [](double x) { return std::log1p(std::exp(x)); }, mixed) <
+          4e-7);
+    CHECK(largest_error(
+              -80, -10, [](auto x) { return softplus(x); }, [](double x) { return std::log1p(std::exp(x)); },
+              relative) < 4e-7);
 }
 
 TEST_CASE_TEMPLATE("extremes saturate and NaN survives", Real, float, double) {

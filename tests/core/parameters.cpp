@@ -44,7 +44,9 @@ TEST_CASE("an edit packs again and bumps the version; a copy keeps values of its
 TEST_CASE("unknown, doubled and empty parameters are told") {
     parameters<float> store(1);
     store.declare("memory.key.weight", 1, 1, initial::zero<float>());
-    CHECK_THROWS_WITH_AS((void)store.find("memory.key.wait"), "unknown parameter 'memory.key.wait'; did you mean 'memory.key.weight'?", error);
-    CHECK_THROWS_WITH_AS(store.declare("memory.key.weight", 1, 1, initial::zero<float>()), "parameter 'memory.key.weight' is declared twice", error);
+    CHECK_THROWS_WITH_AS((void)store.find("memory.key.wait"),
+                         "unknown parameter 'memory.key.wait'; did you mean 'memory.key.weight'?", error);
+    CHECK_THROWS_WITH_AS(store.declare("memory.key.weight", 1, 1, initial::zero<float>()),
+                         "parameter 'memory.key.weight' is declared twice", error);
     CHECK_THROWS_AS(store.declare("empty", 0, 3, initial::zero<float>()), error);
 }

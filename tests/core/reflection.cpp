@@ -45,7 +45,9 @@ struct handle {
     int id;
 };
 
-state<int> example() { return {{{1, 2}, {3, 4}}, {5, 6}, {7, {8, 9}}, 10}; }
+state<int> example() {
+    return {{{1, 2}, {3, 4}}, {5, 6}, {7, {8, 9}}, 10};
+}
 
 }  // namespace sample
 
@@ -92,9 +94,9 @@ TEST_CASE("a struct without members has none") {
 
 TEST_CASE("leaves are reached through structs, vectors, arrays and tuples") {
     const auto s = sample::example();
-    const std::vector<std::string> expected{"m.layers.0.hidden", "m.layers.0.cell", "m.layers.1.hidden", "m.layers.1.cell",
-                                            "m.heads.0", "m.heads.1", "m.pair.0", "m.pair.1.hidden",
-                                            "m.pair.1.cell", "m.usage"};
+    const std::vector<std::string> expected{
+        "m.layers.0.hidden", "m.layers.0.cell", "m.layers.1.hidden", "m.layers.1.cell", "m.heads.0",
+        "m.heads.1",         "m.pair.0",        "m.pair.1.hidden",   "m.pair.1.cell",   "m.usage"};
     CHECK(leaf_paths(s, "m") == expected);
     CHECK(leaf_paths(s)[0] == "layers.0.hidden");
     CHECK(leaf_count(s) == 10);

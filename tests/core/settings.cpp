@@ -83,7 +83,8 @@ TEST_CASE("texts give the same bits back") {
 
 TEST_CASE("an unknown name is answered with the nearest one") {
     sample::settings s;
-    CHECK_THROWS_WITH_AS(set(s, "memory.slot", "3"), "unknown setting 'memory.slot'; did you mean 'memory.slots'?", error);
+    CHECK_THROWS_WITH_AS(set(s, "memory.slot", "3"), "unknown setting 'memory.slot'; did you mean 'memory.slots'?",
+                         error);
     CHECK_THROWS_WITH_AS(get(s, "memory"), doctest::Contains("unknown setting 'memory'"), error);
     CHECK_THROWS_WITH_AS(assign(s, "jumpy"), "expected name=value, got 'jumpy'", error);
 }

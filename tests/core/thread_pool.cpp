@@ -25,7 +25,10 @@ TEST_CASE("run calls every index once and waits for all") {
 
 TEST_CASE("an exception of any call reaches the caller, the lowest index first, and the pool goes on") {
     thread_pool pool(3);
-    CHECK_THROWS_WITH_AS(pool.run([](int i) { if (i > 0) fail("call ", i); }), "call 1", error);
+    CHECK_THROWS_WITH_AS(pool.run([](int i) {
+        if (i > 0) fail("call ", i);
+    }),
+                         "call 1", error);
     std::atomic<int> calls = 0;
     pool.run([&](int) { ++calls; });
     CHECK(calls == 3);

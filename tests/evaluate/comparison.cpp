@@ -4,9 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include "../io/temporary.hpp"
 #include "engram/evaluate/comparison_table.hpp"
 #include "engram/evaluate/headline.hpp"
-#include "../io/temporary.hpp"
 
 using namespace engram;
 
@@ -81,7 +81,8 @@ TEST_CASE("one seed has the standard error of its episodes") {
 TEST_CASE("the text has one aligned line per ablation") {
     const auto runs = twelve();
     CHECK(comparison_text(compare(runs)[0]) ==
-          "arbitrary_visuomotor_mapping (small): % of the maximum, +- standard error over seeds (over episodes for one seed)\n"
+          "arbitrary_visuomotor_mapping (small): % of the maximum, +- standard error over seeds (over episodes for one "
+          "seed)\n"
           "  ablation  seeds        train  holdout_interpolate  holdout_extrapolate  train - holdout\n"
           "  lstm_mem      3  99.0 +- 0.3          99.0 +- 0.3          98.0 +- 0.0       0.5 +- 0.1\n"
           "  ff_mem        3  96.0 +- 0.0          95.0 +- 0.0          94.0 +- 0.0       1.5 +- 0.0\n"
@@ -101,11 +102,13 @@ TEST_CASE("CSV has one line per ablation and level, quoted where needed") {
 
 TEST_CASE("the headline is what the numbers say") {
     auto runs = twelve();
-    CHECK(headline(compare(runs)[0]) == "LSTM+MEM reaches 98.5\u00a0% on images it never saw; without memory, LSTM stays at 58\u00a0%");
+    CHECK(headline(compare(runs)[0]) ==
+          "LSTM+MEM reaches 98.5\u00a0% on images it never saw; without memory, LSTM stays at 58\u00a0%");
     for (auto& run : runs)
         if (run.ablation == "lstm")
             for (auto& level : run.levels) level.mean = *level.maximum;
-    CHECK(headline(compare(runs)[0]) == "LSTM reaches 100\u00a0% on images it never saw without memory; with it, LSTM+MEM stays at 98.5\u00a0%");
+    CHECK(headline(compare(runs)[0]) ==
+          "LSTM reaches 100\u00a0% on images it never saw without memory; with it, LSTM+MEM stays at 98.5\u00a0%");
     for (auto& run : runs) run.ablation = "a" + run.ablation;
     CHECK(headline(compare(runs)[0]) == "alstm reaches 100\u00a0% on images it never saw; aff, the last, at 45\u00a0%");
     for (auto& run : runs) run.levels.clear();
@@ -117,7 +120,8 @@ TEST_CASE("the headline is what the numbers say") {
 
 TEST_CASE("a difference within the errors is not called one") {
     std::vector<run_record> runs{fake("ff_mem", 1, 30, 24, 45), fake("lstm", 1, 30, 23.8, 45)};
-    CHECK(headline(compare(runs)[0]) == "FF+MEM reaches 60\u00a0% on images it never saw; LSTM does as well without memory, at 60\u00a0%");
+    CHECK(headline(compare(runs)[0]) ==
+          "FF+MEM reaches 60\u00a0% on images it never saw; LSTM does as well without memory, at 60\u00a0%");
 }
 
 TEST_CASE("errors are better when lower, and need no maximum") {

@@ -45,7 +45,8 @@ struct page_of_twelve {
         for (const std::string name : {"ff", "lstm", "ff_mem", "lstm_mem"}) {
             for (int seed = 1; seed <= 3; ++seed) {
                 const std::string at = folder / (name + "-" + std::to_string(seed));
-                fake_run(at, name, seed, {{"train", 50 * share + 0.5 * seed, 0.1, 50}, {"holdout_interpolate", 40 * share, 0.1, 40}});
+                fake_run(at, name, seed,
+                         {{"train", 50 * share + 0.5 * seed, 0.1, 50}, {"holdout_interpolate", 40 * share, 0.1, 40}});
                 if (name == "lstm_mem") write_json(at + "/retrieval.json", fake_retrieval());
                 runs.push_back(read_run(at));
             }
@@ -56,16 +57,20 @@ struct page_of_twelve {
 
 }  // namespace
 
-TEST_CASE("the page holds the headline, the curves, the numbers, the episode and the runs, and nothing from elsewhere") {
+TEST_CASE(
+    "the page holds the headline, the curves, the numbers, the episode and the runs, and nothing from elsewhere") {
     const page_of_twelve data;
     const std::string html = report_page(data.runs, "").html();
-    CHECK(has(html, "<h1>LSTM+MEM reaches 97\u00a0% on images it never saw; without memory, LSTM stays at 59\u00a0%</h1>"));
+    CHECK(has(html,
+              "<h1>LSTM+MEM reaches 97\u00a0% on images it never saw; without memory, LSTM stays at 59\u00a0%</h1>"));
     CHECK(unbalanced(html) == "");
     // Train of LSTM+MEM: 48.5 + 0.5 {1, 2, 3} = mean 49.5 = 99 %, stderr 1 / sqrt(3) % = 0.6 %
-    CHECK(has(html, "<td class='best'><span class='big'>99.0</span> <span class='se'>\u00b1\u00a00.6</span><small>49.5 of 50</small></td>"));
+    CHECK(has(html,
+              "<td class='best'><span class='big'>99.0</span> <span class='se'>\u00b1\u00a00.6</span><small>49.5 of "
+              "50</small></td>"));
     CHECK(has(html, "maximum 50"));
     CHECK(has(html, "acting at random 12.5"));
-    CHECK(count(html, "class='line c0'") >= 2);    // wide and narrow
+    CHECK(count(html, "class='line c0'") >= 2);     // wide and narrow
     CHECK(count(html, "<ol class='strip'>") == 1);  // one episode per ablation
     CHECK(count(html, "<tr><th scope='row'>LSTM+MEM</th>") == 3);
     CHECK(has(html, "<span>memory.slots</span><b>128</b>"));
@@ -102,7 +107,8 @@ TEST_CASE("more than one task has a map of ablation x task") {
 
 TEST_CASE("unfinished runs make a page too") {
     page_of_twelve data;
-    for (auto& run : data.runs) run.levels.clear(), run.metrics = {}, run.steps.reset(), run.seed.reset(), run.retrieval.reset();
+    for (auto& run : data.runs)
+        run.levels.clear(), run.metrics = {}, run.steps.reset(), run.seed.reset(), run.retrieval.reset();
     const std::string html = report_page(data.runs, "").html();
     CHECK(has(html, "12 runs on arbitrary visuomotor mapping, not evaluated yet"));
     CHECK(has(html, "no training curve"));

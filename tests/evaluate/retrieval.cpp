@@ -61,7 +61,7 @@ TEST_CASE("the view shows each trial, writes each picture once and outlines righ
     CHECK(count("data:image/png;base64,") == 5);
     CHECK(count("<li class='right") + count("<li class='wrong") == 5);
     CHECK(count("recalls trial 0 (the same image) with weight 0.75") == 2);  // as title and as label
-    CHECK(count("class='weight right'") == 4);  // 2<-0, 3<-1, 4<-2, 4<-0
-    CHECK(count("class='weight wrong'") == 3);  // 1<-0, 2<-1, 3<-0
+    CHECK(count("class='weight right'") == 4);                               // 2<-0, 3<-1, 4<-2, 4<-0
+    CHECK(count("class='weight wrong'") == 3);                               // 1<-0, 2<-1, 3<-0
     CHECK(has(view, "<b>58\u00a0%</b>"));
 }

@@ -51,7 +51,8 @@ TEST_CASE("bad metrics name the line and the column") {
           "m.csv, line 2: '2 3' in column 'reward' is not a number");
     CHECK(sentence([] { parse_metrics("step,reward\n1,2\n\n2\n3,4\n", "m.csv"); }) ==
           "m.csv, line 4: 1 cells, but the header has 2");
-    CHECK(sentence([] { parse_metrics("step,reward\n1,2,3", "m.csv"); }) == "m.csv, line 2: 3 cells, but the header has 2");
+    CHECK(sentence([] { parse_metrics("step,reward\n1,2,3", "m.csv"); }) ==
+          "m.csv, line 2: 3 cells, but the header has 2");
     CHECK(has(sentence([] { parse_metrics("time,reward\n1,2\n", "m.csv"); }), "line 1: no column 'step'"));
     CHECK(has(sentence([] { parse_metrics("step,loss,loss\n", "m.csv"); }), "the column 'loss' occurs twice"));
 }
@@ -74,7 +75,8 @@ TEST_CASE("bad folders and bad JSON are one sentence") {
 }
 
 TEST_CASE("a level without a finite mean is left out") {
-    const auto levels = parse_levels(parse_json(R"({"train": {"mean": null, "unit": "reward"}, "test": {"mean": 2}})", "s"), "s");
+    const auto levels =
+        parse_levels(parse_json(R"({"train": {"mean": null, "unit": "reward"}, "test": {"mean": 2}})", "s"), "s");
     REQUIRE(levels.size() == 1);
     CHECK(levels[0].level == "test");
     CHECK(!levels[0].maximum);

@@ -89,7 +89,8 @@ TEST_CASE("forward equals plain loops") {
     const bool has_target = p.has_input("target");
     CHECK_FALSE(has_target);
     fill(p, T, B);
-    std::vector<double> c(p.state("cell").begin(), p.state("cell").end()), h(p.state("hidden").begin(), p.state("hidden").end());
+    std::vector<double> c(p.state("cell").begin(), p.state("cell").end()),
+        h(p.state("hidden").begin(), p.state("hidden").end());
     p.forward();
     const auto x = p.input("x");
     const auto reset = p.input("reset");
@@ -101,7 +102,8 @@ TEST_CASE("forward equals plain loops") {
         for (int b = 0; b < B; ++b) {
             double z[20] = {};
             if (reset[static_cast<std::size_t>(t * B + b)] > 0.5)
-                for (int j = 0; j < H; ++j) c[static_cast<std::size_t>(b * H + j)] = h[static_cast<std::size_t>(b * H + j)] = 0;
+                for (int j = 0; j < H; ++j)
+                    c[static_cast<std::size_t>(b * H + j)] = h[static_cast<std::size_t>(b * H + j)] = 0;
             for (int j = 0; j < 4 * H; ++j) {
                 for (int i = 0; i < X; ++i) z[j] += x[static_cast<std::size_t>((t * B + b) * X + i)] * W[i * 4 * H + j];
                 for (int i = 0; i < H; ++i) z[j] += h[static_cast<std::size_t>(b * H + i)] * W[(X + i) * 4 * H + j];
@@ -138,8 +140,7 @@ TEST_CASE("one trace serves learner and actor with the same bits, hoisted or not
     program<cpu<float>> fresh(m.g, m.store, {.steps = T, .batch = B}, {m.out});
     fill(fresh, T, B);
     for (int b = 0; b < B; ++b) {
-        for (const char* s : {"cell", "hidden"})
-            std::copy_n(fresh.state(s).data() + b * 9, 9, actor.state(s).data());
+        for (const char* s : {"cell", "hidden"}) std::copy_n(fresh.state(s).data() + b * 9, 9, actor.state(s).data());
         for (int t = 0; t < T; ++t) {
             std::copy_n(learner.input("x").data() + (t * B + b) * 7, 7, actor.input("x").data());
             actor.input("reset")[0] = learner.input("reset")[static_cast<std::size_t>(t * B + b)];
@@ -180,7 +181,11 @@ TEST_CASE("wrong shapes and names are told when traced, with both shapes") {
                          "gate: inputs of 3 and 2 columns do not go together; widths must be equal or 1", error);
     lstm_state<var<cpu<float>>> s{g.state("memory.c", 3), g.state("memory.h", 3)};
     const auto wide = g.input("wide", 4);
-    CHECK_THROWS_WITH_AS(scan(g, s, [&](auto& state) { state.hidden = wide; return state.cell; }),
+    CHECK_THROWS_WITH_AS(scan(g, s,
+                              [&](auto& state) {
+                                  state.hidden = wide;
+                                  return state.cell;
+                              }),
                          "scan: state 'memory.h' enters as [B,3] and leaves as [B,4]", error);
     traced<cpu<float>> m;
     program<cpu<float>> p(m.g, m.store, {.steps = 2, .batch = 2}, {m.out});

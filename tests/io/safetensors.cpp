@@ -18,8 +18,8 @@ struct scratch {
 
 /// Without the flush to the disk of write_file: the tests below write a thousand damaged files.
 void spill(const std::string& path, std::span<const std::uint8_t> content) {
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(content.data()),
-                                                static_cast<std::streamsize>(content.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(content.data()), static_cast<std::streamsize>(content.size()));
 }
 
 /// A file of the given header and data; the header's length is `length` when that is not negative.
@@ -96,8 +96,10 @@ TEST_CASE("the bytes are those of the format") {
 
 TEST_CASE("a file of another writer, without checksum or padding") {
     const scratch file("engram-safetensors-other");
-    write_raw(file.path, R"({"b":{"shape":[1],"dtype":"U8","data_offsets":[0,1]},"a":{"dtype":"I32","shape":[1],"data_offsets":[1,5]}})",
-              std::string("\x07\x01\0\0\0", 5));
+    write_raw(
+        file.path,
+        R"({"b":{"shape":[1],"dtype":"U8","data_offsets":[0,1]},"a":{"dtype":"I32","shape":[1],"data_offsets":[1,5]}})",
+        std::string("\x07\x01\0\0\0", 5));
     const safetensors read = safetensors::read(file.path);
     CHECK(read.values<std::int32_t>("a")[0] == 1);
     CHECK(read.values<std::uint8_t>("b")[0] == 7);
@@ -108,8 +110,8 @@ TEST_CASE("asking for what is not there") {
     CHECK_THROWS_WITH_AS(file.at("memory.kee"), "tensors: no tensor 'memory.kee'; did you mean 'memory.key'?", error);
     CHECK_THROWS_WITH_AS(safetensors{}.at("x"), "tensors: no tensor 'x' (it has none)", error);
     CHECK_THROWS_WITH_AS(file.values<double>("memory.key"), "tensors: tensor 'memory.key' is F32, expected F64", error);
-    CHECK_THROWS_WITH_AS(file.values<float>("memory.key", {3, 2}), "tensors: tensor 'memory.key' is [2,3], expected [3,2]",
-                         error);
+    CHECK_THROWS_WITH_AS(file.values<float>("memory.key", {3, 2}),
+                         "tensors: tensor 'memory.key' is [2,3], expected [3,2]", error);
     CHECK_THROWS_WITH_AS(file.text_at("seed"), "tensors: no metadata 'seed'", error);
 }
 
@@ -175,7 +177,8 @@ TEST_CASE("a header that lies is a sentence") {
         return refusal(file.path);
     };
     const auto tensor = [](const char* name, const char* dtype, const char* shape, const char* offsets) {
-        return message('"', name, R"(":{"dtype":")", dtype, R"(","shape":)", shape, R"(,"data_offsets":)", offsets, "}");
+        return message('"', name, R"(":{"dtype":")", dtype, R"(","shape":)", shape, R"(,"data_offsets":)", offsets,
+                       "}");
     };
     const std::string a = tensor("a", "F32", "[2]", "[0,8]");
     CHECK(lie("{" + a + "}", 8) == "accepted");
@@ -202,8 +205,9 @@ TEST_CASE("a header that lies is a sentence") {
     CHECK(lie("{\"a\"", 0) == "not valid JSON: it ends too early, at byte 4");
 
     write_raw(file.path, "{}", "", 1'000'000'000'000);
-    CHECK(refusal(file.path) ==
-          "the header should have 1000000000000 bytes, but only 2 follow; the file is truncated or no safetensors file");
+    CHECK(
+        refusal(file.path) ==
+        "the header should have 1000000000000 bytes, but only 2 follow; the file is truncated or no safetensors file");
     write_raw(file.path, "{}", "", std::numeric_limits<std::int64_t>::max());
     CHECK(refusal(file.path) != "accepted");
 }

@@ -44,7 +44,8 @@ void every_tap(const convolution_shape& s, Visit visit) {
                     if (iy < 0 || iy >= s.height || ix < 0 || ix >= s.width) continue;
                     for (int c = 0; c < s.channels; ++c)
                         for (int f = 0; f < s.filters; ++f)
-                            visit((iy * s.width + ix) * s.channels + c, ((ky * s.kernel + kx) * s.channels + c) * s.filters + f,
+                            visit((iy * s.width + ix) * s.channels + c,
+                                  ((ky * s.kernel + kx) * s.channels + c) * s.filters + f,
                                   (oy * ow + ox) * s.filters + f);
                 }
 }
@@ -70,7 +71,8 @@ void check_shape(const convolution_shape& s, int images = 2) {
     const int gap = 3, in = s.inputs() + gap, out = s.outputs() + gap, weights = s.weight_rows() * s.filters;
     const auto x = noise<Real>(images * in, 1), w = noise<Real>(weights, 2), b = noise<Real>(s.filters, 3),
                dy = noise<Real>(images * out, 4), b_in = noise<Real>(s.channels, 8);
-    const auto y_old = noise<Real>(images * out, 5), dx_old = noise<Real>(images * in, 6), dw_old = noise<Real>(weights, 7);
+    const auto y_old = noise<Real>(images * out, 5), dx_old = noise<Real>(images * in, 6),
+               dw_old = noise<Real>(weights, 7);
     packed_weights<Real> packed(s.weight_rows(), s.filters), flipped;
     packed.pack(w.data(), s.filters);
     pack_flipped(s, w.data(), flipped);
@@ -116,7 +118,8 @@ void check_shape(const convolution_shape& s, int images = 2) {
         convolution_data_gradient(s, flipped, dy.data(), out, dx.data(), in, accumulate, images, scratch.data());
         CHECK(largest_difference(dx, dx_exact) < tolerance);
         poison();
-        convolution_weight_gradient(s, x.data(), in, dy.data(), out, images, dw.data(), db.data(), accumulate, scratch.data());
+        convolution_weight_gradient(s, x.data(), in, dy.data(), out, images, dw.data(), db.data(), accumulate,
+                                    scratch.data());
         CHECK(largest_difference(dw, dw_exact) < weight_tolerance);
         CHECK(largest_difference(db, db_exact) < 4 * weight_tolerance);
         poison();
@@ -149,9 +152,11 @@ TEST_CASE("the sizes of the image encoders") {
 }
 
 TEST_CASE("gradients agree with central differences") {
-    // The loss, a weighted sum of outputs, is linear in each argument: differences are exact up to rounding (1e-16 / 1e-3).
+    // The loss, a weighted sum of outputs, is linear in each argument: differences are exact up to rounding (1e-16 /
+    // 1e-3).
     for (const convolution_shape& s : {convolution_shape{6, 5, 3, 4, 3, 1}, convolution_shape{7, 9, 2, 5, 4, 2}}) {
-        auto x = noise<double>(2 * s.inputs(), 1), w = noise<double>(s.weight_rows() * s.filters, 2), b = noise<double>(s.filters, 3);
+        auto x = noise<double>(2 * s.inputs(), 1), w = noise<double>(s.weight_rows() * s.filters, 2),
+             b = noise<double>(s.filters, 3);
         const auto dy = noise<double>(2 * s.outputs(), 4);
         std::vector<double> y(dy.size()), dx(x.size()), dw(w.size()), db(b.size()), scratch(convolution_scratch(s));
         packed_weights<double> packed(s.weight_rows(), s.filters), flipped;
@@ -184,19 +189,22 @@ TEST_CASE("gradients agree with central differences") {
 
 TEST_CASE("a transposed convolution's gradients are the convolution and its weight gradient") {
     const convolution_shape s{8, 6, 3, 4, 4, 2};
-    auto x = noise<double>(s.outputs(), 1), w = noise<double>(s.weight_rows() * s.filters, 2), b = noise<double>(s.channels, 3);
+    auto x = noise<double>(s.outputs(), 1), w = noise<double>(s.weight_rows() * s.filters, 2),
+         b = noise<double>(s.channels, 3);
     const auto dy = noise<double>(s.inputs(), 4);
     std::vector<double> y(dy.size()), dx(x.size()), dw(w.size()), db(b.size()), scratch(convolution_scratch(s));
     packed_weights<double> packed(s.weight_rows(), s.filters), flipped;
     packed.pack(w.data(), s.filters);
     const auto loss = [&] {
         pack_flipped(s, w.data(), flipped);
-        transposed_convolution_forward(s, flipped, b.data(), x.data(), s.outputs(), y.data(), s.inputs(), 1, scratch.data());
+        transposed_convolution_forward(s, flipped, b.data(), x.data(), s.outputs(), y.data(), s.inputs(), 1,
+                                       scratch.data());
         double sum = 0;
         for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * dy[i];
         return sum;
     };
-    transposed_convolution_data_gradient(s, packed, dy.data(), s.inputs(), dx.data(), s.outputs(), false, 1, scratch.data());
+    transposed_convolution_data_gradient(s, packed, dy.data(), s.inputs(), dx.data(), s.outputs(), false, 1,
+                                         scratch.data());
     transposed_convolution_weight_gradient(s, x.data(), dy.data(), 1, dw.data(), db.data(), false, scratch.data());
     const auto check = [&](std::vector<double>& values, const std::vector<double>& slopes) {
         for (std::size_t i = 0; i < values.size(); i += 1 + values.size() / 20) {
@@ -229,6 +237,7 @@ TEST_CASE("an image has the same bits alone and in a batch") {
 }
 
 TEST_CASE("impossible shapes are refused") {
-    CHECK_THROWS_WITH_AS((convolution_shape{8, 8, 3, 4, 17, 1}.check()), "convolution: kernel 17 is not in 1..16", engram::error);
+    CHECK_THROWS_WITH_AS((convolution_shape{8, 8, 3, 4, 17, 1}.check()), "convolution: kernel 17 is not in 1..16",
+                         engram::error);
     CHECK_THROWS_AS((convolution_shape{8, 8, 0, 4, 3, 1}.check()), engram::error);
 }

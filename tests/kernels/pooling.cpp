@@ -27,15 +27,22 @@ std::vector<Real> coarse(int size, int seed) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("max pooling picks the first largest tap and sends its gradient there", Real, float, double) {
-    for (const pooling_shape& s :
-         {pooling_shape{7, 10, 5}, {72, 96, 16}, {9, 9, 33}, {1, 1, 3}, {2, 5, 16}, {8, 8, 7, 2, 2}, {6, 7, 4, 5, 1}, {9, 4, 17, 4, 3}}) {
+    for (const pooling_shape& s : {pooling_shape{7, 10, 5},
+                                   {72, 96, 16},
+                                   {9, 9, 33},
+                                   {1, 1, 3},
+                                   {2, 5, 16},
+                                   {8, 8, 7, 2, 2},
+                                   {6, 7, 4, 5, 1},
+                                   {9, 4, 17, 4, 3}}) {
         s.check();
         const int images = 2, oh = (s.height + s.stride - 1) / s.stride, ow = (s.width + s.stride - 1) / s.stride;
         const int top = std::max((oh - 1) * s.stride + s.window - s.height, 0) / 2;
         const int left = std::max((ow - 1) * s.stride + s.window - s.width, 0) / 2;
         const int in = s.inputs() + 2, out = s.outputs() + 1;
         REQUIRE(s.outputs() == oh * ow * s.channels);
-        const auto x = coarse<Real>(images * in, 1), dy = coarse<Real>(images * out, 2), old = coarse<Real>(images * in, 3);
+        const auto x = coarse<Real>(images * in, 1), dy = coarse<Real>(images * out, 2),
+                   old = coarse<Real>(images * in, 3);
         for (const bool accumulate : {false, true}) {
             std::vector<Real> y(images * out, 9), y_exact(y), dx(old), dx_exact(old);
             std::vector<std::uint8_t> taps(images * s.outputs() + 1, 200);

@@ -145,7 +145,8 @@ TEST_CASE_TEMPLATE("multiply_transposed and sum_rows agree with plain loops", Re
                     const auto dw_before = dw, db_before = db;
                     const std::ptrdiff_t space = engram::transposed_workspace<Real>(k, n, m);
                     std::vector<Real> work(static_cast<std::size_t>(space + 1), Real(7));
-                    engram::multiply_transposed(x.data(), xs, k, dy.data(), ys, n, m, dw.data(), ws, accumulate, work.data());
+                    engram::multiply_transposed(x.data(), xs, k, dy.data(), ys, n, m, dw.data(), ws, accumulate,
+                                                work.data());
                     engram::sum_rows(dy.data(), ys, n, m, db.data(), accumulate);
                     double worst = 0, worst_bias = 0;
                     bool untouched = work.back() == 7;

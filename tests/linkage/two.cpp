@@ -1,3 +1,5 @@
 #include <every_header.hpp>
 
-int edit_distance_of_two(const char* a, const char* b) { return engram::edit_distance(a, b); }
+int edit_distance_of_two(const char* a, const char* b) {
+    return engram::edit_distance(a, b);
+}

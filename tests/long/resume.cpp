@@ -1,4 +1,5 @@
-// Twenty SIGKILLs at random moments of a training run with a memory: the final checkpoint is that of the run without any.
+// Twenty SIGKILLs at random moments of a training run with a memory: the final checkpoint is that of the run without
+// any.
 
 #include <doctest/doctest.h>
 
@@ -12,8 +13,9 @@ TEST_CASE("twenty random kills change nothing") {
     for (const std::string threads : {"1", "2"}) {
         const temporary_folder folder;
         const auto arguments = [&](const std::string& name, bool resume) {
-            std::vector<std::string> all{"train", "--task", "arbitrary_visuomotor_mapping", "--out", folder / name, "--threads", threads,
-                                         "--steps", "400000", "--checkpoint-every", "5000", "--evaluate", "0", "--quiet"};
+            std::vector<std::string> all{
+                "train",   "--task", "arbitrary_visuomotor_mapping", "--out", folder / name, "--threads", threads,
+                "--steps", "400000", "--checkpoint-every",           "5000",  "--evaluate",  "0",         "--quiet"};
             if (resume) all.push_back("--resume");
             return all;
         };
@@ -24,7 +26,7 @@ TEST_CASE("twenty random kills change nothing") {
             child program(arguments("killed", true));
             std::this_thread::sleep_for(std::chrono::milliseconds(100 + random() % 900));
             program.signal(SIGKILL);
-            REQUIRE(program.wait().code == 128 + SIGKILL);    // else the run is too short to be killed twenty times
+            REQUIRE(program.wait().code == 128 + SIGKILL);  // else the run is too short to be killed twenty times
             ++kills;
         }
         REQUIRE(run(arguments("killed", true)).code == 0);

@@ -46,7 +46,8 @@ void prepare(program<Backend>& p, const traced_agent<Backend>& a, int T, int B) 
         rings.reset();
         for (int b = 0; b < B; ++b) {
             auto ring = rings.ring(b);
-            std::vector<typename Backend::real> content(static_cast<std::size_t>(ring.content_width)), key(static_cast<std::size_t>(ring.key_width));
+            std::vector<typename Backend::real> content(static_cast<std::size_t>(ring.content_width)),
+                key(static_cast<std::size_t>(ring.key_width));
             for (int i = 0; i < 2 + b; ++i) {
                 for (auto& v : content) v = random.normal();
                 for (auto& v : key) v = random.normal();
@@ -83,8 +84,8 @@ void check_update() {
         auto edit = a.store->edit();
         for (auto& w : edit.flat()) w += 0.1 * random.normal();
     }
-    const auto report = check_gradients<backend>(*a.g, a.store, {.steps = T, .batch = B, .replay = true},
-                                                 [&](auto& p) { prepare(p, a, T, B); }, 16);
+    const auto report = check_gradients<backend>(
+        *a.g, a.store, {.steps = T, .batch = B, .replay = true}, [&](auto& p) { prepare(p, a, T, B); }, 16);
     INFO(report.where);
     CHECK(report.worst < 1e-6);
     CHECK(report.compared > 100);
@@ -102,15 +103,18 @@ TEST_CASE("an actor's steps give the learner's bits, memory included") {
     using backend = cpu<float>;
     const int T = 6, B = 3;
     auto a = full::trace<backend>(tiny<full>(), {{2, 2, 1}, 3}, 5);
-    program<backend> learner(*a.g, a.store, {.steps = T, .batch = B, .gradients = true, .replay = true}, {a.logits, a.value});
+    program<backend> learner(*a.g, a.store, {.steps = T, .batch = B, .gradients = true, .replay = true},
+                             {a.logits, a.value});
     std::vector<var<backend>> outputs{a.logits, a.value};
     outputs.insert(outputs.end(), a.records.begin(), a.records.end());
     program<backend> actor(*a.g, a.store, {.steps = 1, .batch = B}, outputs);
     CHECK_FALSE(actor.has_input("bootstrap"));
     prepare(learner, a, T, B);
-    program<backend> scratch(*a.g, a.store, {.steps = T, .batch = B, .gradients = true, .replay = true}, {a.logits, a.value});
+    program<backend> scratch(*a.g, a.store, {.steps = T, .batch = B, .gradients = true, .replay = true},
+                             {a.logits, a.value});
     prepare(scratch, a, T, B);
-    for (const auto& n : actor.state_names()) std::copy_n(scratch.state(n).data(), actor.state(n).size(), actor.state(n).data());
+    for (const auto& n : actor.state_names())
+        std::copy_n(scratch.state(n).data(), actor.state(n).size(), actor.state(n).data());
     // The same rings for the actor.
     const auto from = scratch.bound_resource(0)->bytes();
     const auto to = actor.bound_resource(0)->bytes();
@@ -126,7 +130,8 @@ TEST_CASE("an actor's steps give the learner's bits, memory included") {
         const auto y = actor.output(a.logits);
         logits.insert(logits.end(), y.data, y.data + B * 3);
         const auto stored = actor.output(a.records[0]);
-        std::copy_n(stored.data, B * stored.width, learner.input(a.g->info(a.records[0]).name).data() + t * B * stored.width);
+        std::copy_n(stored.data, B * stored.width,
+                    learner.input(a.g->info(a.records[0]).name).data() + t * B * stored.width);
         actor.carry();
     }
     learner.forward();

@@ -1,4 +1,5 @@
-// Settings of policies: defaults are the paper's (facts 1.2, 1.8), and every bad value is refused in a sentence that names it.
+// Settings of policies: defaults are the paper's (facts 1.2, 1.8), and every bad value is refused in a sentence that
+// names it.
 
 #include <doctest/doctest.h>
 
@@ -15,8 +16,8 @@ template <class Policy>
 void refuses(const std::string& flag, const char* sentence) {
     typename Policy::settings s;
     CHECK_NOTHROW(s.check());
-    CHECK_THROWS_WITH_AS(set(s, {{flag.substr(0, flag.find('=')), flag.substr(flag.find('=') + 1)}}), doctest::Contains(sentence),
-                         engram::error);
+    CHECK_THROWS_WITH_AS(set(s, {{flag.substr(0, flag.find('=')), flag.substr(flag.find('=') + 1)}}),
+                         doctest::Contains(sentence), engram::error);
 }
 
 }  // namespace

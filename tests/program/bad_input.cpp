@@ -80,7 +80,8 @@ TEST_CASE("wrong types, ranges and missing values") {
 }
 
 TEST_CASE("help is no mistake") {
-    for (const auto& arguments : std::vector<std::vector<std::string>>{{"--help"}, {"train", "--help"}, {"train", "-h"}}) {
+    for (const auto& arguments :
+         std::vector<std::vector<std::string>>{{"--help"}, {"train", "--help"}, {"train", "-h"}}) {
         const finished f = run(arguments);
         CHECK(f.code == 0);
         CHECK(has(f.out, arguments.size() > 1 ? "--checkpoint-every" : "describe"));
@@ -111,9 +112,12 @@ TEST_CASE("a run folder is neither overwritten nor continued by another run") {
     refused(run(training(out, {"--resume", "--memory.slots", "30"})), "was written with memory.slots 20, expected 30");
     refused(run(training(out, {"--resume", "--threads", "2"})), "was written with threads 1, expected 2");
     refused(run(training(out, {"--resume", "--seed", "7"})), "was written with seed 1, expected 7");
-    refused(run(training(out, {"--resume", "--mode", "asynchronous"})), "was written with mode synchronous, expected asynchronous");
-    refused(run(training(out, {"--resume", "--task", "t_maze"})), "was written with task arbitrary_visuomotor_mapping, expected t_maze");
-    refused(run<reacting>({"train", "--resume", "--out", out}, "reacting"), "this is a run of engram-recalling, expected one of engram-reacting");
+    refused(run(training(out, {"--resume", "--mode", "asynchronous"})),
+            "was written with mode synchronous, expected asynchronous");
+    refused(run(training(out, {"--resume", "--task", "t_maze"})),
+            "was written with task arbitrary_visuomotor_mapping, expected t_maze");
+    refused(run<reacting>({"train", "--resume", "--out", out}, "reacting"),
+            "this is a run of engram-recalling, expected one of engram-reacting");
     refused(run<reacting>({"evaluate", "--from", out}, "reacting"), "this is a run of engram-recalling");
     refused(run({"evaluate", "--from", out, "--level", "holdout_extrapolat"}), "did you mean 'holdout_extrapolate'?");
     refused(run({"sample", "--from", out, "--level", "tra"}), "did you mean 'train'?");
@@ -128,7 +132,8 @@ TEST_CASE("a damaged run folder") {
     const auto refused = [&](const engram::bytes& content, const std::string& part) {
         engram::write_file(file, content);
         const auto metrics = engram::read_file(out + "/metrics.csv");
-        for (const auto& arguments : {training(out, {"--resume", "--steps", "5000"}), {"evaluate", "--from", out}, {"sample", "--from", out}}) {
+        for (const auto& arguments :
+             {training(out, {"--resume", "--steps", "5000"}), {"evaluate", "--from", out}, {"sample", "--from", out}}) {
             const finished f = run(arguments);
             CHECK(f.code == 2);
             INFO(f.err);

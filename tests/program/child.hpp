@@ -26,7 +26,8 @@
 #include "../io/temporary.hpp"
 
 using recalling = engram::agent<engram::mlp, engram::lstm, engram::fifo_knn, engram::no_auxiliary, engram::vtrace>;
-using reacting = engram::agent<engram::mlp, engram::feed_forward, engram::no_memory, engram::no_auxiliary, engram::vtrace>;
+using reacting =
+    engram::agent<engram::mlp, engram::feed_forward, engram::no_memory, engram::no_auxiliary, engram::vtrace>;
 
 struct finished {
     int code = -1;
@@ -42,14 +43,16 @@ public:
         std::fflush(nullptr);
         process_ = ::fork();
         if (process_ != 0) return;
-        const bool redirected = std::freopen((folder_ / "out").c_str(), "w", stdout) && std::freopen((folder_ / "err").c_str(), "w", stderr);
+        const bool redirected = std::freopen((folder_ / "out").c_str(), "w", stdout) &&
+                                std::freopen((folder_ / "err").c_str(), "w", stderr);
         if (before) before();
         std::vector<std::string> words{"engram-" + name};
         words.insert(words.end(), arguments.begin(), arguments.end());
         std::vector<char*> argv;
         for (auto& word : words) argv.push_back(word.data());
         argv.push_back(nullptr);
-        const int code = redirected ? engram::run_ablation<Agent>(name.c_str(), static_cast<int>(words.size()), argv.data()) : 99;
+        const int code =
+            redirected ? engram::run_ablation<Agent>(name.c_str(), static_cast<int>(words.size()), argv.data()) : 99;
         std::fflush(nullptr);
         ::_exit(code);
     }
@@ -72,18 +75,43 @@ private:
 };
 
 template <class Agent = recalling>
-finished run(const std::vector<std::string>& arguments, const std::string& name = "recalling", const std::function<void()>& before = {}) {
+finished run(const std::vector<std::string>& arguments, const std::string& name = "recalling",
+             const std::function<void()>& before = {}) {
     return child<Agent>(arguments, name, before).wait();
 }
 
 /// A short training: 480 steps an iteration, a row and perhaps a checkpoint every five of them.
 inline std::vector<std::string> training(const std::string& folder, std::vector<std::string> more = {}) {
-    std::vector<std::string> all{"train", "--task", "arbitrary_visuomotor_mapping", "--out", folder, "--threads", "1", "--quiet",
-                                 "--task.stimulus_count", "100", "--encoder.layers", "16,8", "--controller.hidden", "16",
-                                 "--rollout.environments", "12", "--rollout.unroll", "10", "--checkpoint-every", "600",
-                                 "--memory.slots", "20", "--memory.key", "8", "--evaluate", "0"};
+    std::vector<std::string> all{"train",
+                                 "--task",
+                                 "arbitrary_visuomotor_mapping",
+                                 "--out",
+                                 folder,
+                                 "--threads",
+                                 "1",
+                                 "--quiet",
+                                 "--task.stimulus_count",
+                                 "100",
+                                 "--encoder.layers",
+                                 "16,8",
+                                 "--controller.hidden",
+                                 "16",
+                                 "--rollout.environments",
+                                 "12",
+                                 "--rollout.unroll",
+                                 "10",
+                                 "--checkpoint-every",
+                                 "600",
+                                 "--memory.slots",
+                                 "20",
+                                 "--memory.key",
+                                 "8",
+                                 "--evaluate",
+                                 "0"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
 }
 
-inline engram::bytes checkpoint_of(const std::string& folder) { return engram::read_file(folder + "/checkpoint/latest.safetensors"); }
+inline engram::bytes checkpoint_of(const std::string& folder) {
+    return engram::read_file(folder + "/checkpoint/latest.safetensors");
+}

@@ -16,7 +16,9 @@
 
 namespace {
 
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+bool exists(const std::string& path) {
+    return ::access(path.c_str(), F_OK) == 0;
+}
 
 std::string without_time(const std::string& path) {
     const engram::bytes content = engram::read_file(path);
@@ -24,7 +26,7 @@ std::string without_time(const std::string& path) {
     int column = 0;
     for (const char c : std::string(content.begin(), content.end())) {
         column = c == '\n' ? 0 : column + (c == ',');
-        if (column != 11) out += c;    // steps_per_second
+        if (column != 11) out += c;  // steps_per_second
     }
     return out;
 }
@@ -67,10 +69,10 @@ TEST_CASE("a run folder holds what the report reads") {
         CHECK(level.mean >= 0);
         CHECK(level.mean <= level.maximum);
     }
-    CHECK(record.metrics.rows == 5);    // every 600 steps
+    CHECK(record.metrics.rows == 5);  // every 600 steps
     REQUIRE(record.metrics.find("reward_smooth"));
     CHECK(record.metrics.find("policy_loss"));
-    CHECK(record.metrics.find("episodes")->back() == 60);    // 3000 / 50
+    CHECK(record.metrics.find("episodes")->back() == 60);  // 3000 / 50
     REQUIRE(record.retrieval);
     CHECK(record.retrieval->level == "holdout_interpolate");
     REQUIRE(record.retrieval->trials.size() == 40);
@@ -94,7 +96,8 @@ TEST_CASE("a run folder holds what the report reads") {
     REQUIRE(weights.shape == std::vector<int>{50, 50});
     for (int t = 0; t < 50; ++t) {
         double sum = 0, future = 0;
-        for (int i = 0; i < 50; ++i) (i < t ? sum : future) += static_cast<double>(weights.values[static_cast<std::size_t>(50 * t + i)]);
+        for (int i = 0; i < 50; ++i)
+            (i < t ? sum : future) += static_cast<double>(weights.values[static_cast<std::size_t>(50 * t + i)]);
         CHECK(sum == doctest::Approx(t > 0).epsilon(1e-5));
         CHECK(future == 0);
     }
@@ -106,11 +109,13 @@ TEST_CASE("a run folder holds what the report reads") {
 TEST_CASE("describe names the policies and counts the parameters") {
     const finished f = run({"describe", "--encoder.layers", "16,8", "--controller.hidden", "16", "--memory.key", "8"});
     REQUIRE(f.code == 0);
-    for (const char* word : {"mlp", "lstm", "fifo_knn", "no_auxiliary", "vtrace", "memory.slots", "t_maze", "holdout_extrapolate"})
+    for (const char* word :
+         {"mlp", "lstm", "fifo_knn", "no_auxiliary", "vtrace", "memory.slots", "t_maze", "holdout_extrapolate"})
         CHECK(has(f.out, word));
     // 768 x 16 + 16, 16 x 8 + 8, 2 (24 x 8 + 8), (8 + 16 + 5 + 16) x 64 + 64, 16 x 4 + 4, 16 + 1
     CHECK(has(f.out, "[768, 16]"));
-    CHECK(has(f.out, std::to_string((12304 + 136 + 400 + 2944 + 68 + 17) / 1000) + " " + std::to_string((12304 + 136 + 400 + 2944 + 68 + 17) % 1000)));
+    CHECK(has(f.out, std::to_string((12304 + 136 + 400 + 2944 + 68 + 17) / 1000) + " " +
+                         std::to_string((12304 + 136 + 400 + 2944 + 68 + 17) % 1000)));
     CHECK(run({"describe", "--preset", "paper"}).code == 0);
 }
 
@@ -140,7 +145,8 @@ TEST_CASE("Ctrl-C ends the iteration, writes a checkpoint and exits with 130") {
         const temporary_folder folder;
         REQUIRE(run(training(folder / "whole", {"--steps", "60000", "--checkpoint-every", "30000"})).code == 0);
         // As for a program that a shell starts in the background: SIGINT is ignored at first.
-        const auto arguments = training(folder / "stopped", {"--steps", "60000", "--checkpoint-every", "1000000", "--resume"});
+        const auto arguments =
+            training(folder / "stopped", {"--steps", "60000", "--checkpoint-every", "1000000", "--resume"});
         child program(arguments, "recalling", [] { std::signal(SIGINT, SIG_IGN); });
         while (!exists(folder / "stopped/metrics.csv")) std::this_thread::sleep_for(std::chrono::milliseconds(5));
         std::this_thread::sleep_for(std::chrono::milliseconds(20));

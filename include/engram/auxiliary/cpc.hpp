@@ -33,8 +33,9 @@ struct cpc {
                            const trajectory<var<Backend>>& seen, const task_shape&) {
         using real = typename Backend::real;
         // No bias: the score is bilinear.
-        const linear predict{g.declare("predict.weight", seen.h.width, s.steps * seen.x.width, initial::fan_in<real>()), {}};
-        add_loss("loss", cpc_loss("scores", seen.x, affine<Backend>("predict", {seen.h}, predict), seen.reset), s.weight);
+        const linear predict{g.declare("predict.weight", seen.h.width, s.steps * seen.x.width, initial::fan_in<real>()),
+                             {}};
+        add_loss("loss", cpc_loss("scores", seen.x, affine("predict", seen.h, predict), seen.reset), s.weight);
     }
 };
 

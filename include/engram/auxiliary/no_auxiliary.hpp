@@ -15,8 +15,8 @@ struct no_auxiliary {
     };
 
     template <class Encoder, class Backend>
-    static void add_losses(graph<Backend>&, const settings&, const typename Encoder::settings&, const trajectory<var<Backend>>&,
-                           const task_shape&) {}
+    static void add_losses(graph<Backend>&, const settings&, const typename Encoder::settings&,
+                           const trajectory<var<Backend>>&, const task_shape&) {}
 };
 
 static_assert(auxiliary_policy<no_auxiliary>);

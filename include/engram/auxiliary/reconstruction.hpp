@@ -31,7 +31,8 @@ struct reconstruction {
         double reward = 1;
         double weight = 1;
         void check() const {
-            require(image >= 0 && action >= 0 && reward >= 0 && weight >= 0, "auxiliary: expected weights of zero or more");
+            require(image >= 0 && action >= 0 && reward >= 0 && weight >= 0,
+                    "auxiliary: expected weights of zero or more");
         }
     };
 
@@ -51,9 +52,11 @@ struct reconstruction {
         }();
         const auto pixels = map("image.error", bernoulli_cross_entropy{}, logits, stop_gradient(seen.observation));
         add_loss("image", sum_columns("image.sum", pixels), s.weight * s.image);
-        const auto action = map("action.error", half_squared_error{}, affine<Backend>("action.guess", {seen.h}, to_action), seen.last_action);
+        const auto action =
+            map("action.error", half_squared_error{}, affine("action.guess", seen.h, to_action), seen.last_action);
         add_loss("action", sum_columns("action.sum", action), s.weight * s.action);
-        add_loss("reward", map("reward.error", half_squared_error{}, affine<Backend>("reward.guess", {seen.h}, to_reward), seen.last_reward),
+        add_loss("reward",
+                 map("reward.error", half_squared_error{}, affine("reward.guess", seen.h, to_reward), seen.last_reward),
                  s.weight * s.reward);
     }
 };

@@ -15,7 +15,9 @@ struct feed_forward {
 
     struct settings {
         int hidden = 512;
-        void check() const { require(hidden > 0, "controller.hidden: expected a positive number of units, got ", hidden); }
+        void check() const {
+            require(hidden > 0, "controller.hidden: expected a positive number of units, got ", hidden);
+        }
     };
     struct weights {
         linear layer;
@@ -40,7 +42,8 @@ struct feed_forward {
         return s.hidden;
     }
     template <class Backend>
-    static var<Backend> step(const settings&, const weights& w, const std::vector<var<Backend>>& inputs, state<var<Backend>>& s) {
+    static var<Backend> step(const settings&, const weights& w, const std::vector<var<Backend>>& inputs,
+                             state<var<Backend>>& s) {
         s.hidden = map("hidden", rectify{}, affine("layer", inputs, w.layer));
         return s.hidden;
     }

@@ -27,7 +27,9 @@ struct lstm {
 
     struct settings {
         int hidden = 512;
-        void check() const { require(hidden > 0, "controller.hidden: expected a positive number of units, got ", hidden); }
+        void check() const {
+            require(hidden > 0, "controller.hidden: expected a positive number of units, got ", hidden);
+        }
     };
     struct weights {
         linear gates;
@@ -53,7 +55,8 @@ struct lstm {
         return s.hidden;
     }
     template <class Backend>
-    static var<Backend> step(const settings&, const weights& w, std::vector<var<Backend>> inputs, state<var<Backend>>& s) {
+    static var<Backend> step(const settings&, const weights& w, std::vector<var<Backend>> inputs,
+                             state<var<Backend>>& s) {
         inputs.push_back(s.hidden);
         const auto z = split_columns<4>(affine("gates", inputs, w.gates));
         const auto [cell, hidden] = map("cell", lstm_cell{}, z[0], z[1], z[2], z[3], s.cell);

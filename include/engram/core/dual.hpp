@@ -3,9 +3,9 @@
 
 // dual<Value, Mask>: a number with its derivatives to those inputs that it depends on, bit i of Mask for input i.
 //
-// The mask is part of the type, so a derivative that is zero by structure costs nothing: in an LSTM cell the output gate
-// carries one slope, not five. Value is a float, a double or a pack. Write functors with `auto` locals:
-// every operation returns its own type, whose mask is the union of its operands' masks.
+// The mask is part of the type, so a derivative that is zero by structure costs nothing: in an LSTM cell the output
+// gate carries one slope, not five. Value is a float, a double or a pack. Write functors with `auto` locals: every
+// operation returns its own type, whose mask is the union of its operands' masks.
 //
 // Conventions at kinks: at a tie max and min take the slope of their first operand; abs'(0) = 1, relu'(0) = 0.
 
@@ -21,7 +21,9 @@
 namespace engram {
 
 /// Position among the derivatives stored for `mask` of input `input`.
-constexpr int slope_index(unsigned mask, int input) { return std::popcount(mask & ((1u << input) - 1u)); }
+constexpr int slope_index(unsigned mask, int input) {
+    return std::popcount(mask & ((1u << input) - 1u));
+}
 
 /// The input whose derivative is stored at position `index`.
 constexpr int slope_input(unsigned mask, int index) {
@@ -57,19 +59,26 @@ struct dual {
     /// A number that depends on fewer inputs.
     template <unsigned Fewer>
         requires(Fewer != Mask && (Fewer & ~Mask) == 0)
-    ENGRAM_HD constexpr dual(const dual<Value, Fewer>& d)
-        : dual(widen(d, std::make_integer_sequence<int, size>{})) {}
+    ENGRAM_HD constexpr dual(const dual<Value, Fewer>& d) : dual(widen(d, std::make_integer_sequence<int, size>{})) {}
 
     template <class Other>
-    ENGRAM_HD constexpr dual& operator+=(const Other& b) { return *this = *this + b; }
+    ENGRAM_HD constexpr dual& operator+=(const Other& b) {
+        return *this = *this + b;
+    }
     template <class Other>
-    ENGRAM_HD constexpr dual& operator-=(const Other& b) { return *this = *this - b; }
+    ENGRAM_HD constexpr dual& operator-=(const Other& b) {
+        return *this = *this - b;
+    }
     template <class Other>
-    ENGRAM_HD constexpr dual& operator*=(const Other& b) { return *this = *this * b; }
+    ENGRAM_HD constexpr dual& operator*=(const Other& b) {
+        return *this = *this * b;
+    }
     template <class Other>
-    ENGRAM_HD constexpr dual& operator/=(const Other& b) { return *this = *this / b; }
+    ENGRAM_HD constexpr dual& operator/=(const Other& b) {
+        return *this = *this / b;
+    }
 
-   private:
+private:
     template <unsigned Fewer, int... K>
     static ENGRAM_HD constexpr dual widen(const dual<Value, Fewer>& d, std::integer_sequence<int, K...>);
 };
@@ -160,14 +169,32 @@ ENGRAM_HD constexpr dual<Value, (A | B)> join(const Value& v, const dual<Value, 
 
 namespace rules {
 struct sum {
-    template <class V> ENGRAM_HD constexpr V both(const V& da, const V& db) const { return da + db; }
-    template <class V> ENGRAM_HD constexpr V left(const V& da) const { return da; }
-    template <class V> ENGRAM_HD constexpr V right(const V& db) const { return db; }
+    template <class V>
+    ENGRAM_HD constexpr V both(const V& da, const V& db) const {
+        return da + db;
+    }
+    template <class V>
+    ENGRAM_HD constexpr V left(const V& da) const {
+        return da;
+    }
+    template <class V>
+    ENGRAM_HD constexpr V right(const V& db) const {
+        return db;
+    }
 };
 struct difference {
-    template <class V> ENGRAM_HD constexpr V both(const V& da, const V& db) const { return da - db; }
-    template <class V> ENGRAM_HD constexpr V left(const V& da) const { return da; }
-    template <class V> ENGRAM_HD constexpr V right(const V& db) const { return -db; }
+    template <class V>
+    ENGRAM_HD constexpr V both(const V& da, const V& db) const {
+        return da - db;
+    }
+    template <class V>
+    ENGRAM_HD constexpr V left(const V& da) const {
+        return da;
+    }
+    template <class V>
+    ENGRAM_HD constexpr V right(const V& db) const {
+        return -db;
+    }
 };
 /// da * by_a + db * by_b, with by_a and by_b the partial derivatives.
 template <class V>
@@ -263,31 +290,41 @@ ENGRAM_HD constexpr auto as_dual(const Number& x) {
         return dual<V, 0>(x);
 }
 
-template <class A, class B> requires either_dual<A, B>
-ENGRAM_HD constexpr auto operator<(const A& a, const B& b) { return value(a) < value(b); }
-template <class A, class B> requires either_dual<A, B>
-ENGRAM_HD constexpr auto operator<=(const A& a, const B& b) { return value(a) <= value(b); }
-template <class A, class B> requires either_dual<A, B>
-ENGRAM_HD constexpr auto operator>(const A& a, const B& b) { return value(a) > value(b); }
-template <class A, class B> requires either_dual<A, B>
-ENGRAM_HD constexpr auto operator>=(const A& a, const B& b) { return value(a) >= value(b); }
-template <class A, class B> requires either_dual<A, B>
-ENGRAM_HD constexpr auto operator==(const A& a, const B& b) { return value(a) == value(b); }
+template <class A, class B>
+requires either_dual<A, B> ENGRAM_HD constexpr auto operator<(const A& a, const B& b) {
+    return value(a) < value(b);
+}
+template <class A, class B>
+requires either_dual<A, B> ENGRAM_HD constexpr auto operator<=(const A& a, const B& b) {
+    return value(a) <= value(b);
+}
+template <class A, class B>
+requires either_dual<A, B> ENGRAM_HD constexpr auto operator>(const A& a, const B& b) {
+    return value(a) > value(b);
+}
+template <class A, class B>
+requires either_dual<A, B> ENGRAM_HD constexpr auto operator>=(const A& a, const B& b) {
+    return value(a) >= value(b);
+}
+template <class A, class B>
+requires either_dual<A, B> ENGRAM_HD constexpr auto operator==(const A& a, const B& b) {
+    return value(a) == value(b);
+}
 
-template <class Condition, class A, class B> requires either_dual<A, B>
-ENGRAM_HD constexpr auto select(const Condition& condition, const A& a, const B& b) {
+template <class Condition, class A, class B>
+requires either_dual<A, B> ENGRAM_HD constexpr auto select(const Condition& condition, const A& a, const B& b) {
     using V = common_value<A, B>;
     const V v = select(condition, V(value(a)), V(value(b)));
     return join(v, as_dual<V>(a), as_dual<V>(b), rules::choice<V, Condition>{condition});
 }
-template <class A, class B> requires either_dual<A, B>
-ENGRAM_HD constexpr auto max(const A& a, const B& b) {
+template <class A, class B>
+requires either_dual<A, B> ENGRAM_HD constexpr auto max(const A& a, const B& b) {
     using V = common_value<A, B>;
     const V x = V(value(a)), y = V(value(b));
     return join(max(x, y), as_dual<V>(a), as_dual<V>(b), rules::choice<V, decltype(x >= y)>{x >= y});
 }
-template <class A, class B> requires either_dual<A, B>
-ENGRAM_HD constexpr auto min(const A& a, const B& b) {
+template <class A, class B>
+requires either_dual<A, B> ENGRAM_HD constexpr auto min(const A& a, const B& b) {
     using V = common_value<A, B>;
     const V x = V(value(a)), y = V(value(b));
     return join(min(x, y), as_dual<V>(a), as_dual<V>(b), rules::choice<V, decltype(x <= y)>{x <= y});

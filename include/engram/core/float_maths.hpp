@@ -4,11 +4,12 @@
 // exp, log, tanh, logistic and softplus for float, written once for a single number and for a SIMD register of them
 // (a GCC/clang vector type): no branches, no table, no library call. For double they call the standard library.
 //
-// Largest errors against double (tests/core/pack.cpp): tanh 4e-7 and logistic 3e-7 absolute; exp and log 3e-7 relative (log
-// near 1: absolute); softplus 4e-7 relative to max(1, result). NaN gives NaN; exp runs to 0 and infinity, tanh and
+// Largest errors against double (tests/core/pack.cpp): tanh 4e-7 and logistic 3e-7 absolute; exp and log 3e-7 relative
+// (log near 1: absolute); softplus 4e-7 relative to max(1, result). NaN gives NaN; exp runs to 0 and infinity, tanh and
 // logistic stay in [-1, 1] and [0, 1].
 //
-// tanh(x) = x P(x^2) / Q(x^2) on [-8, 8], degrees 5 and 3: a weighted least squares fit, iterated to the smallest maximal error.
+// tanh(x) = x P(x^2) / Q(x^2) on [-8, 8], degrees 5 and 3: a weighted least squares fit, iterated to the smallest
+// maximal error.
 
 #include <bit>
 #include <cmath>
@@ -36,14 +37,22 @@ struct integers<float> {
     using type = std::int32_t;
 };
 
-ENGRAM_HD double exp(double x) { return std::exp(x); }
-ENGRAM_HD double log(double x) { return std::log(x); }
-ENGRAM_HD double tanh(double x) { return std::tanh(x); }
+ENGRAM_HD double exp(double x) {
+    return std::exp(x);
+}
+ENGRAM_HD double log(double x) {
+    return std::log(x);
+}
+ENGRAM_HD double tanh(double x) {
+    return std::tanh(x);
+}
 ENGRAM_HD double logistic(double x) {
     const double e = std::exp(-std::fabs(x));
     return x < 0 ? e / (1 + e) : 1 / (1 + e);
 }
-ENGRAM_HD double softplus(double x) { return (x > 0 ? x : 0 * x) + std::log1p(std::exp(-std::fabs(x))); }
+ENGRAM_HD double softplus(double x) {
+    return (x > 0 ? x : 0 * x) + std::log1p(std::exp(-std::fabs(x)));
+}
 
 template <class Float>
 ENGRAM_HD Float exp(Float x) {

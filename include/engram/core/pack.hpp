@@ -4,8 +4,8 @@
 // pack<Real>: as many numbers as one SIMD register holds, with the operators and the maths of a single number.
 //
 // A functor `auto operator()(auto x)` written with these names runs on floats, on packs, and on duals of both
-// (core/dual.hpp). Float maths lives in core/float_maths.hpp; for double every lane calls the standard library, which is
-// slow and accurate: double serves gradient checks.
+// (core/dual.hpp). Float maths lives in core/float_maths.hpp; for double every lane calls the standard library, which
+// is slow and accurate: double serves gradient checks.
 
 #include <bit>
 #include <cmath>
@@ -60,7 +60,8 @@ struct pack {
 
     pack() = default;
     template <arithmetic Scalar>
-    ENGRAM_HD pack(Scalar s) : lanes(static_cast<Real>(s) - native{}) {}  // minus zero, unlike plus, keeps -0 and folds away
+    ENGRAM_HD pack(Scalar s)
+        : lanes(static_cast<Real>(s) - native{}) {}  // minus zero, unlike plus, keeps -0 and folds away
     ENGRAM_HD explicit pack(native v) : lanes(v) {}
 
     /// `width` numbers from any address.
@@ -84,7 +85,9 @@ struct pack {
 #endif
     }
 
-    ENGRAM_HD void store(Real* to) const { std::memcpy(to, &lanes, sizeof lanes); }
+    ENGRAM_HD void store(Real* to) const {
+        std::memcpy(to, &lanes, sizeof lanes);
+    }
 
     ENGRAM_HD void store(Real* to, int count) const {
 #if defined(__AVX512F__)
@@ -97,7 +100,9 @@ struct pack {
 #endif
     }
 
-    ENGRAM_HD Real operator[](int i) const { return lanes[i]; }
+    ENGRAM_HD Real operator[](int i) const {
+        return lanes[i];
+    }
 
     /// Sum of the lanes, halves added to halves: the same order whatever the compiler.
     ENGRAM_HD Real sum() const {
@@ -108,35 +113,77 @@ struct pack {
         return part[0];
     }
 
-    friend ENGRAM_HD pack operator+(pack a, pack b) { return pack(a.lanes + b.lanes); }
-    friend ENGRAM_HD pack operator-(pack a, pack b) { return pack(a.lanes - b.lanes); }
-    friend ENGRAM_HD pack operator*(pack a, pack b) { return pack(a.lanes * b.lanes); }
-    friend ENGRAM_HD pack operator/(pack a, pack b) { return pack(a.lanes / b.lanes); }
-    ENGRAM_HD pack operator-() const { return pack(-lanes); }
-    ENGRAM_HD pack& operator+=(pack b) { return *this = *this + b; }
-    ENGRAM_HD pack& operator-=(pack b) { return *this = *this - b; }
-    ENGRAM_HD pack& operator*=(pack b) { return *this = *this * b; }
-    ENGRAM_HD pack& operator/=(pack b) { return *this = *this / b; }
+    friend ENGRAM_HD pack operator+(pack a, pack b) {
+        return pack(a.lanes + b.lanes);
+    }
+    friend ENGRAM_HD pack operator-(pack a, pack b) {
+        return pack(a.lanes - b.lanes);
+    }
+    friend ENGRAM_HD pack operator*(pack a, pack b) {
+        return pack(a.lanes * b.lanes);
+    }
+    friend ENGRAM_HD pack operator/(pack a, pack b) {
+        return pack(a.lanes / b.lanes);
+    }
+    ENGRAM_HD pack operator-() const {
+        return pack(-lanes);
+    }
+    ENGRAM_HD pack& operator+=(pack b) {
+        return *this = *this + b;
+    }
+    ENGRAM_HD pack& operator-=(pack b) {
+        return *this = *this - b;
+    }
+    ENGRAM_HD pack& operator*=(pack b) {
+        return *this = *this * b;
+    }
+    ENGRAM_HD pack& operator/=(pack b) {
+        return *this = *this / b;
+    }
 
-    friend ENGRAM_HD mask operator<(pack a, pack b) { return {a.lanes < b.lanes}; }
-    friend ENGRAM_HD mask operator<=(pack a, pack b) { return {a.lanes <= b.lanes}; }
-    friend ENGRAM_HD mask operator>(pack a, pack b) { return {a.lanes > b.lanes}; }
-    friend ENGRAM_HD mask operator>=(pack a, pack b) { return {a.lanes >= b.lanes}; }
-    friend ENGRAM_HD mask operator==(pack a, pack b) { return {a.lanes == b.lanes}; }
-    friend ENGRAM_HD mask operator!=(pack a, pack b) { return {a.lanes != b.lanes}; }
+    friend ENGRAM_HD mask operator<(pack a, pack b) {
+        return {a.lanes < b.lanes};
+    }
+    friend ENGRAM_HD mask operator<=(pack a, pack b) {
+        return {a.lanes <= b.lanes};
+    }
+    friend ENGRAM_HD mask operator>(pack a, pack b) {
+        return {a.lanes > b.lanes};
+    }
+    friend ENGRAM_HD mask operator>=(pack a, pack b) {
+        return {a.lanes >= b.lanes};
+    }
+    friend ENGRAM_HD mask operator==(pack a, pack b) {
+        return {a.lanes == b.lanes};
+    }
+    friend ENGRAM_HD mask operator!=(pack a, pack b) {
+        return {a.lanes != b.lanes};
+    }
 
     /// a * b + c in one expression, so that every compiler contracts it where the target has fused multiply-add.
-    friend ENGRAM_HD pack multiply_add(pack a, pack b, pack c) { return pack(a.lanes * b.lanes + c.lanes); }
+    friend ENGRAM_HD pack multiply_add(pack a, pack b, pack c) {
+        return pack(a.lanes * b.lanes + c.lanes);
+    }
 
     friend ENGRAM_HD pack abs(pack x) {
         return pack(float_maths::as<native>(float_maths::as<typename mask::native>(x.lanes) & magnitude));
     }
     /// Both propagate NaN from either side.
-    friend ENGRAM_HD pack max(pack a, pack b) { return pack(((a.lanes < b.lanes) | (b.lanes != b.lanes)) ? b.lanes : a.lanes); }
-    friend ENGRAM_HD pack min(pack a, pack b) { return pack(((a.lanes > b.lanes) | (b.lanes != b.lanes)) ? b.lanes : a.lanes); }
-    friend ENGRAM_HD pack relu(pack x) { return pack(x.lanes < 0 ? native{} : x.lanes); }
-    friend ENGRAM_HD pack square(pack x) { return x * x; }
-    friend ENGRAM_HD pack reciprocal(pack x) { return pack(1 / x.lanes); }
+    friend ENGRAM_HD pack max(pack a, pack b) {
+        return pack(((a.lanes < b.lanes) | (b.lanes != b.lanes)) ? b.lanes : a.lanes);
+    }
+    friend ENGRAM_HD pack min(pack a, pack b) {
+        return pack(((a.lanes > b.lanes) | (b.lanes != b.lanes)) ? b.lanes : a.lanes);
+    }
+    friend ENGRAM_HD pack relu(pack x) {
+        return pack(x.lanes < 0 ? native{} : x.lanes);
+    }
+    friend ENGRAM_HD pack square(pack x) {
+        return x * x;
+    }
+    friend ENGRAM_HD pack reciprocal(pack x) {
+        return pack(1 / x.lanes);
+    }
 
     friend ENGRAM_HD pack sqrt(pack x) {
 #if defined(__AVX512F__)
@@ -155,13 +202,23 @@ struct pack {
 #endif
     }
 
-    friend ENGRAM_HD pack exp(pack x) { return on_lanes(x, [](auto v) { return float_maths::exp(v); }); }
-    friend ENGRAM_HD pack log(pack x) { return on_lanes(x, [](auto v) { return float_maths::log(v); }); }
-    friend ENGRAM_HD pack tanh(pack x) { return on_lanes(x, [](auto v) { return float_maths::tanh(v); }); }
-    friend ENGRAM_HD pack logistic(pack x) { return on_lanes(x, [](auto v) { return float_maths::logistic(v); }); }
-    friend ENGRAM_HD pack softplus(pack x) { return on_lanes(x, [](auto v) { return float_maths::softplus(v); }); }
+    friend ENGRAM_HD pack exp(pack x) {
+        return on_lanes(x, [](auto v) { return float_maths::exp(v); });
+    }
+    friend ENGRAM_HD pack log(pack x) {
+        return on_lanes(x, [](auto v) { return float_maths::log(v); });
+    }
+    friend ENGRAM_HD pack tanh(pack x) {
+        return on_lanes(x, [](auto v) { return float_maths::tanh(v); });
+    }
+    friend ENGRAM_HD pack logistic(pack x) {
+        return on_lanes(x, [](auto v) { return float_maths::logistic(v); });
+    }
+    friend ENGRAM_HD pack softplus(pack x) {
+        return on_lanes(x, [](auto v) { return float_maths::softplus(v); });
+    }
 
-   private:
+private:
     static constexpr typename mask::lane magnitude =
         static_cast<typename mask::lane>(~(std::size_t{1} << (8 * sizeof(Real) - 1)));
 

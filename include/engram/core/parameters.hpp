@@ -1,11 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The parameter store: every weight of a model in one flat buffer, found by name, with the packed copies that products read.
+// The parameter store: every weight of a model in one flat buffer, found by name, with the packed copies that products
+// read.
 //
-// One buffer means one fused optimiser pass, one copy to publish weights to actors and one tensor file on disk. Products
-// read weights in packed panels, which are made once per version of the store and shared by every plan and thread, so
-// values may only change through edit(), whose guard packs again when it ends.
+// One buffer means one fused optimiser pass, one copy to publish weights to actors and one tensor file on disk.
+// Products read weights in packed panels, which are made once per version of the store and shared by every plan and
+// thread, so values may only change through edit(), whose guard packs again when it ends.
 
 #include <cmath>
 #include <cstdint>
@@ -34,7 +35,7 @@ using initialiser = std::function<void(std::span<Real> values, int rows, int col
 
 template <class Real>
 class parameters {
-  public:
+public:
     /// Name, shape [rows, columns] and place in the flat buffer.
     struct entry {
         std::string name;
@@ -93,7 +94,7 @@ class parameters {
 
     /// Write access; the packed copies are made again when it ends.
     class edit_guard {
-      public:
+    public:
         explicit edit_guard(parameters& store) : store_(&store) {}
         edit_guard(const edit_guard&) = delete;
         edit_guard& operator=(const edit_guard&) = delete;
@@ -101,7 +102,7 @@ class parameters {
         std::span<Real> flat() { return store_->values_; }
         Real* values(parameter p) { return store_->values_.data() + (*store_)[p].offset; }
 
-      private:
+    private:
         parameters* store_;
     };
     edit_guard edit() { return edit_guard(*this); }
@@ -135,7 +136,7 @@ class parameters {
                       });
     }
 
-  private:
+private:
     // FNV-1a: the same on every platform, unlike std::hash.
     static std::uint64_t hash(std::string_view name) {
         std::uint64_t h = 14695981039346656037ull;
@@ -168,12 +169,16 @@ namespace initial {
 
 template <class Real>
 initialiser<Real> zero() {
-    return [](std::span<Real> values, int, int, philox&) { for (Real& v : values) v = 0; };
+    return [](std::span<Real> values, int, int, philox&) {
+        for (Real& v : values) v = 0;
+    };
 }
 
 template <class Real>
 initialiser<Real> constant(double number) {
-    return [number](std::span<Real> values, int, int, philox&) { for (Real& v : values) v = static_cast<Real>(number); };
+    return [number](std::span<Real> values, int, int, philox&) {
+        for (Real& v : values) v = static_cast<Real>(number);
+    };
 }
 
 /// Normal numbers of variance gain^2 / rows (rows = fan-in).

@@ -15,8 +15,8 @@
 // A struct without members is written BOOST_HANA_ADAPT_STRUCT(type) or BOOST_HANA_DEFINE_STRUCT(type).
 //
 // The leaves of an object are what is left when reflected structs, std::array, std::vector and std::tuple are taken
-// apart. Each has a path, `memory.key` or `layers.0.weight`, and they always come in the same order: that of the members.
-// This is the only header that includes Hana's structs; it costs about 0.1 s of compile time.
+// apart. Each has a path, `memory.key` or `layers.0.weight`, and they always come in the same order: that of the
+// members. This is the only header that includes Hana's structs; it costs about 0.1 s of compile time.
 
 #include <array>
 #include <cstddef>
@@ -46,9 +46,10 @@ concept reflected = boost::hana::Struct<std::remove_cvref_t<T>>::value;
 /// Calls f(std::string_view name, member&) for every member, in order; members of a const object are const.
 template <class T, class F>
 constexpr void for_each_member(T&& object, F&& f) {
-    static_assert(reflected<T>,
-                  "engram: this type is not reflected: add BOOST_HANA_ADAPT_STRUCT(type, members...) after it, at global "
-                  "scope, or define it with BOOST_HANA_DEFINE_STRUCT");
+    static_assert(
+        reflected<T>,
+        "engram: this type is not reflected: add BOOST_HANA_ADAPT_STRUCT(type, members...) after it, at global "
+        "scope, or define it with BOOST_HANA_DEFINE_STRUCT");
     if constexpr (reflected<T>) {
         namespace hana = boost::hana;
         hana::unpack(hana::accessors<std::remove_cvref_t<T>>(), [&](const auto&... members) {
@@ -91,9 +92,8 @@ template <class T, class F>
 void for_each_leaf(T&& object, const std::string& prefix, F&& f) {
     using type = std::remove_cvref_t<T>;
     if constexpr (reflected<type>) {
-        for_each_member(object, [&](std::string_view name, auto& member) {
-            for_each_leaf(member, detail::join(prefix, name), f);
-        });
+        for_each_member(
+            object, [&](std::string_view name, auto& member) { for_each_leaf(member, detail::join(prefix, name), f); });
     } else if constexpr (detail::is_sequence<type>) {
         for (std::size_t i = 0; i < object.size(); ++i)
             for_each_leaf(object[i], detail::join(prefix, std::to_string(i)), f);
@@ -141,7 +141,8 @@ std::vector<Leaf> flatten(const T& object) {
 template <class T, class Leaf>
 T unflatten(T like, const std::vector<Leaf>& leaves) {
     const int expected = leaf_count(like);
-    require(expected == static_cast<int>(leaves.size()), "unflatten: got ", leaves.size(), " leaves, expected ", expected);
+    require(expected == static_cast<int>(leaves.size()), "unflatten: got ", leaves.size(), " leaves, expected ",
+            expected);
     std::size_t next = 0;
     for_each_leaf(like, "", [&](const std::string&, auto& leaf) { leaf = leaves[next++]; });
     return like;

@@ -5,10 +5,10 @@
 //
 //     assign(settings, "memory.slots=2048");   // --set memory.slots=2048
 //
-// A setting is an int, std::int64_t, float, double, bool, std::string or std::vector<int>; a reflected member is a group
-// of settings. An aggregate that defines `void check() const` is checked after every change, and the change is undone
-// when it throws: settings are valid whatever was asked of them. Errors: an unknown name (with the nearest valid one), a
-// text of the wrong type, a number that its type cannot hold.
+// A setting is an int, std::int64_t, float, double, bool, std::string or std::vector<int>; a reflected member is a
+// group of settings. An aggregate that defines `void check() const` is checked after every change, and the change is
+// undone when it throws: settings are valid whatever was asked of them. Errors: an unknown name (with the nearest valid
+// one), a text of the wrong type, a number that its type cannot hold.
 
 #include <charconv>
 #include <cmath>
@@ -28,17 +28,22 @@ namespace engram {
 /// The types that a setting may have.
 template <class T>
 concept setting_type = std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, float> ||
-                       std::is_same_v<T, double> || std::is_same_v<T, bool> || std::is_same_v<T, std::string> ||
-                       std::is_same_v<T, std::vector<int>>;
+    std::is_same_v<T, double> || std::is_same_v<T, bool> || std::is_same_v<T, std::string> ||
+    std::is_same_v<T, std::vector<int>>;
 
 /// What a setting of type T is, in words: "an integer", "a number"...
 template <setting_type T>
 constexpr const char* type_in_words() {
-    if constexpr (std::is_same_v<T, bool>) return "true or false";
-    else if constexpr (std::is_integral_v<T>) return "an integer";
-    else if constexpr (std::is_floating_point_v<T>) return "a number";
-    else if constexpr (std::is_same_v<T, std::string>) return "a text";
-    else return "a list of integers such as 16,32,32";
+    if constexpr (std::is_same_v<T, bool>)
+        return "true or false";
+    else if constexpr (std::is_integral_v<T>)
+        return "an integer";
+    else if constexpr (std::is_floating_point_v<T>)
+        return "a number";
+    else if constexpr (std::is_same_v<T, std::string>)
+        return "a text";
+    else
+        return "a list of integers such as 16,32,32";
 }
 
 /// Calls f(const std::string& name, value&) for every setting, in order.
@@ -50,9 +55,10 @@ void for_each_setting(S&& settings, F&& f, const std::string& prefix = "") {
         if constexpr (reflected<type>) {
             for_each_setting(value, f, name);
         } else {
-            static_assert(setting_type<type>,
-                          "engram: a setting is an int, std::int64_t, float, double, bool, std::string, std::vector<int>, "
-                          "or a reflected group of settings");
+            static_assert(
+                setting_type<type>,
+                "engram: a setting is an int, std::int64_t, float, double, bool, std::string, std::vector<int>, "
+                "or a reflected group of settings");
             f(name, value);
         }
     });

@@ -31,7 +31,7 @@ struct identity {
     /// Pixel logits [T, B, pixels].
     template <class Backend>
     static var<Backend> decode(const settings&, const linear& w, const var<Backend>& h, image_shape) {
-        return affine<Backend>("pixels", {h}, w);
+        return affine("pixels", h, w);
     }
 };
 

@@ -6,8 +6,8 @@
 //   for each c of `channels`: conv 3x3 to c -> max-pool 3x3 stride 2 -> `blocks` x {relu, conv, relu, conv, add input}
 //   relu -> flatten -> `hidden` fully connected layers with relu -> linear to `output` -> relu = x
 //
-// Shapes: observation [T, B, H * W * C], x [T, B, output]. Paper: channels 16, 32, 32, two blocks, no hidden layer, 256 out.
-// The small preset has no convolutional section: on a 16 x 16 panel the network is its fully connected part.
+// Shapes: observation [T, B, H * W * C], x [T, B, output]. Paper: channels 16, 32, 32, two blocks, no hidden layer, 256
+// out. The small preset has no convolutional section: on a 16 x 16 panel the network is its fully connected part.
 
 #include <engram/encoder/layers.hpp>
 #include <engram/graph/ops/convolution.hpp>
@@ -27,7 +27,7 @@ struct impala_resnet {
         int blocks = 2;
         std::vector<int> hidden{};
         int output = 256;
-        bool centre = false;    // pixels to [-1, 1] instead of [0, 1]
+        bool centre = false;  // pixels to [-1, 1] instead of [0, 1]
         void check() const {
             for (const int c : channels) require(c > 0, "encoder.channels: expected positive numbers, got ", c);
             for (const int n : hidden) require(n > 0, "encoder.hidden: expected positive widths, got ", n);
@@ -60,12 +60,14 @@ struct impala_resnet {
     }
 
     template <class Backend>
-    static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation, image_shape image) {
+    static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation,
+                               image_shape image) {
         var<Backend> x = s.centre ? map("centre", centre_pixels{}, observation) : observation;
         for (std::size_t i = 0; i < w.sections.size(); ++i) {
             const auto name = message("section.", i);
             const int filters = s.channels[i];
-            x = max_pool(name + ".pool", convolve(name + ".convolution", x, image, filters, 3, 1, w.sections[i].convolution),
+            x = max_pool(name + ".pool",
+                         convolve(name + ".convolution", x, image, filters, 3, 1, w.sections[i].convolution),
                          {image.height, image.width, filters});
             image = image.reduced(2, filters);
             x = residual_blocks(name, x, image, w.sections[i].blocks);
@@ -76,7 +78,7 @@ struct impala_resnet {
 
     struct decoder_weights {
         std::vector<linear> layers;
-        std::vector<section> sections;    // in the order of use
+        std::vector<section> sections;  // in the order of use
         linear pixels;
     };
 
@@ -93,8 +95,8 @@ struct impala_resnet {
         widths.push_back(smallest(s, image).size());
         w.layers = declare_layers(g, "layers", inputs, widths);
         for (std::size_t i = s.channels.size(); i-- > 0;)
-            w.sections.push_back(declare_section(g, message("section.", i), s, s.channels[i], i > 0 ? s.channels[i - 1] : s.channels[0],
-                                                 s.channels[i]));
+            w.sections.push_back(declare_section(g, message("section.", i), s, s.channels[i],
+                                                 i > 0 ? s.channels[i - 1] : s.channels[0], s.channels[i]));
         w.pixels = declare_convolution(g, "pixels", s.channels[0], image.channels, 3);
         return w;
     }
@@ -103,7 +105,7 @@ struct impala_resnet {
     template <class Backend>
     static var<Backend> decode(const settings& s, const decoder_weights& w, const var<Backend>& h, image_shape image) {
         var<Backend> x = apply_layers("layers", h, w.layers);
-        if (s.channels.empty()) return affine<Backend>("pixels", {x}, w.pixels);
+        if (s.channels.empty()) return affine("pixels", x, w.pixels);
         image_shape now = smallest(s, image);
         for (std::size_t k = 0; k < w.sections.size(); ++k) {
             const std::size_t i = s.channels.size() - 1 - k;
@@ -112,7 +114,8 @@ struct impala_resnet {
             x = residual_blocks(name, x, now, w.sections[k].blocks);
             x = upsample(name + ".upsample", x, now);
             now = now.enlarged(2, now.channels);
-            x = convolve(name + ".convolution", map(name + ".relu", rectify{}, x), now, filters, 3, 1, w.sections[k].convolution);
+            x = convolve(name + ".convolution", map(name + ".relu", rectify{}, x), now, filters, 3, 1,
+                         w.sections[k].convolution);
             now.channels = filters;
         }
         return convolve("pixels", map("relu", rectify{}, x), now, image.channels, 3, 1, w.pixels);
@@ -120,20 +123,24 @@ struct impala_resnet {
 
 private:
     template <class Backend>
-    static section declare_section(graph<Backend>& g, const std::string& name, const settings& s, int channels, int filters,
-                                   int block_channels = 0) {
+    static section declare_section(graph<Backend>& g, const std::string& name, const settings& s, int channels,
+                                   int filters, int block_channels = 0) {
         const int inside = block_channels > 0 ? block_channels : filters;
         section made{declare_convolution(g, name + ".convolution", channels, filters, 3), {}};
         for (int b = 0; b < 2 * s.blocks; ++b)
-            made.blocks.push_back(declare_convolution(g, message(name, ".block.", b / 2, ".", b % 2), inside, inside, 3));
+            made.blocks.push_back(
+                declare_convolution(g, message(name, ".block.", b / 2, ".", b % 2), inside, inside, 3));
         return made;
     }
     template <class Backend>
-    static var<Backend> residual_blocks(const std::string& name, var<Backend> x, image_shape image, const std::vector<linear>& w) {
+    static var<Backend> residual_blocks(const std::string& name, var<Backend> x, image_shape image,
+                                        const std::vector<linear>& w) {
         for (std::size_t b = 0; b + 1 < w.size(); b += 2) {
             const auto block = message(name, ".block.", b / 2);
-            const auto inner = convolve(block + ".0", map(block + ".relu.0", rectify{}, x), image, image.channels, 3, 1, w[b]);
-            const auto outer = convolve(block + ".1", map(block + ".relu.1", rectify{}, inner), image, image.channels, 3, 1, w[b + 1]);
+            const auto inner =
+                convolve(block + ".0", map(block + ".relu.0", rectify{}, x), image, image.channels, 3, 1, w[b]);
+            const auto outer =
+                convolve(block + ".1", map(block + ".relu.1", rectify{}, inner), image, image.channels, 3, 1, w[b + 1]);
             x = map(block + ".add", add{}, x, outer);
         }
         return x;
@@ -141,8 +148,9 @@ private:
     /// The image behind the last section; a decoder doubles its way back, so sizes must divide.
     static image_shape smallest(const settings& s, image_shape image) {
         const int factor = 1 << s.channels.size();
-        require(image.height % factor == 0 && image.width % factor == 0, "encoder.decoder: images of ", image.height, " x ", image.width,
-                " cannot be doubled back from ", s.channels.size(), " sections; height and width must be multiples of ", factor);
+        require(image.height % factor == 0 && image.width % factor == 0, "encoder.decoder: images of ", image.height,
+                " x ", image.width, " cannot be doubled back from ", s.channels.size(),
+                " sections; height and width must be multiples of ", factor);
         return {image.height / factor, image.width / factor, s.channels.back()};
     }
 };

@@ -20,7 +20,8 @@ struct centre_pixels {
 
 /// Layers of the given widths after `inputs` columns; weights He-scaled, since every layer is followed by a ReLU.
 template <class Backend>
-std::vector<linear> declare_layers(graph<Backend>& g, const std::string& name, int inputs, const std::vector<int>& widths) {
+std::vector<linear> declare_layers(graph<Backend>& g, const std::string& name, int inputs,
+                                   const std::vector<int>& widths) {
     std::vector<linear> layers;
     for (std::size_t i = 0; i < widths.size(); ++i) {
         layers.push_back(g.declare_linear(message(name, ".", i), inputs, widths[i],
@@ -34,7 +35,7 @@ std::vector<linear> declare_layers(graph<Backend>& g, const std::string& name, i
 template <class Backend>
 var<Backend> apply_layers(const std::string& name, var<Backend> x, const std::vector<linear>& layers) {
     for (std::size_t i = 0; i < layers.size(); ++i)
-        x = map(message(name, ".", i, ".relu"), rectify{}, affine<Backend>(message(name, ".", i), {x}, layers[i]));
+        x = map(message(name, ".", i, ".relu"), rectify{}, affine(message(name, ".", i), x, layers[i]));
     return x;
 }
 

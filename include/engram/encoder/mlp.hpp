@@ -13,7 +13,7 @@ struct mlp {
 
     struct settings {
         std::vector<int> layers{128, 128};
-        bool centre = true;    // pixels to [-1, 1]
+        bool centre = true;  // pixels to [-1, 1]
         void check() const {
             require(!layers.empty(), "encoder.layers: expected at least one width");
             for (const int n : layers) require(n > 0, "encoder.layers: expected positive widths, got ", n);
@@ -39,12 +39,13 @@ struct mlp {
     template <class Backend>
     static decoder_weights declare_decoder(graph<Backend>& g, const settings& s, image_shape size, int inputs) {
         const std::vector<int> widths(s.layers.rbegin() + 1, s.layers.rend());
-        return {declare_layers(g, "layers", inputs, widths), g.declare_linear("pixels", widths.empty() ? inputs : widths.back(), size.size())};
+        return {declare_layers(g, "layers", inputs, widths),
+                g.declare_linear("pixels", widths.empty() ? inputs : widths.back(), size.size())};
     }
     /// Pixel logits [T, B, pixels].
     template <class Backend>
     static var<Backend> decode(const settings&, const decoder_weights& w, const var<Backend>& h, image_shape) {
-        return affine<Backend>("pixels", {apply_layers("layers", h, w.layers)}, w.pixels);
+        return affine("pixels", apply_layers("layers", h, w.layers), w.pixels);
     }
 };
 

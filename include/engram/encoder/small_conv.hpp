@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// A small convolutional encoder: conv 8x8 stride 4 to 16, conv 4x4 stride 2 to 32, relu after each, linear to `output`, relu
-// (the shallow network of IMPALA's first experiments). For images of at least 8 x 8.
+// A small convolutional encoder: conv 8x8 stride 4 to 16, conv 4x4 stride 2 to 32, relu after each, linear to `output`,
+// relu (the shallow network of IMPALA's first experiments). For images of at least 8 x 8.
 //
 // Shapes: observation [T, B, H * W * C], x [T, B, output].
 
@@ -20,11 +20,11 @@ struct small_conv {
         std::vector<int> kernels{8, 4};
         std::vector<int> strides{4, 2};
         int output = 256;
-        bool centre = false;    // pixels to [-1, 1] instead of [0, 1]
+        bool centre = false;  // pixels to [-1, 1] instead of [0, 1]
         void check() const {
             require(!channels.empty() && channels.size() == kernels.size() && channels.size() == strides.size(),
-                    "encoder: channels, kernels and strides need one number a layer each, got ", channels.size(), ", ", kernels.size(),
-                    " and ", strides.size());
+                    "encoder: channels, kernels and strides need one number a layer each, got ", channels.size(), ", ",
+                    kernels.size(), " and ", strides.size());
             require(output > 0, "encoder.output: expected at least one column, got ", output);
         }
     };
@@ -36,18 +36,21 @@ struct small_conv {
     static weights declare(graph<Backend>& g, const settings& s, image_shape image) {
         weights w;
         for (std::size_t i = 0; i < s.channels.size(); ++i) {
-            w.convolutions.push_back(declare_convolution(g, message("convolution.", i), image.channels, s.channels[i], s.kernels[i]));
+            w.convolutions.push_back(
+                declare_convolution(g, message("convolution.", i), image.channels, s.channels[i], s.kernels[i]));
             image = image.reduced(s.strides[i], s.channels[i]);
         }
         w.layers = declare_layers(g, "layers", image.size(), {s.output});
         return w;
     }
     template <class Backend>
-    static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation, image_shape image) {
+    static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation,
+                               image_shape image) {
         var<Backend> x = s.centre ? map("centre", centre_pixels{}, observation) : observation;
         for (std::size_t i = 0; i < w.convolutions.size(); ++i) {
             const auto name = message("convolution.", i);
-            x = map(name + ".relu", rectify{}, convolve(name, x, image, s.channels[i], s.kernels[i], s.strides[i], w.convolutions[i]));
+            x = map(name + ".relu", rectify{},
+                    convolve(name, x, image, s.channels[i], s.kernels[i], s.strides[i], w.convolutions[i]));
             image = image.reduced(s.strides[i], s.channels[i]);
         }
         return apply_layers("layers", x, w.layers);
@@ -62,8 +65,8 @@ struct small_conv {
         const auto shapes = stages(s, image);
         decoder_weights w{declare_layers(g, "layers", inputs, {shapes.back().size()}), {}};
         for (std::size_t i = s.channels.size(); i-- > 0;)
-            w.convolutions.push_back(declare_deconvolution(g, message("convolution.", i), shapes[i + 1].channels, shapes[i].channels,
-                                                           s.kernels[i], s.strides[i]));
+            w.convolutions.push_back(declare_deconvolution(g, message("convolution.", i), shapes[i + 1].channels,
+                                                           shapes[i].channels, s.kernels[i], s.strides[i]));
         return w;
     }
     /// Pixel logits [T, B, H * W * C].
@@ -73,7 +76,8 @@ struct small_conv {
         var<Backend> x = apply_layers("layers", h, w.layers);
         for (std::size_t i = s.channels.size(); i-- > 0;) {
             const auto name = message("convolution.", i);
-            x = deconvolve(name, x, shapes[i + 1], shapes[i].channels, s.kernels[i], s.strides[i], w.convolutions[s.channels.size() - 1 - i]);
+            x = deconvolve(name, x, shapes[i + 1], shapes[i].channels, s.kernels[i], s.strides[i],
+                           w.convolutions[s.channels.size() - 1 - i]);
             if (i > 0) x = map(name + ".relu", rectify{}, x);
         }
         return x;
@@ -84,8 +88,8 @@ private:
         std::vector<image_shape> all{image};
         for (std::size_t i = 0; i < s.channels.size(); ++i) {
             const image_shape& from = all.back();
-            require(from.height % s.strides[i] == 0 && from.width % s.strides[i] == 0, "encoder.decoder: an image of ", from,
-                    " does not divide by stride ", s.strides[i], ", so it cannot be decoded");
+            require(from.height % s.strides[i] == 0 && from.width % s.strides[i] == 0, "encoder.decoder: an image of ",
+                    from, " does not divide by stride ", s.strides[i], ", so it cannot be decoded");
             all.push_back(from.reduced(s.strides[i], s.channels[i]));
         }
         return all;

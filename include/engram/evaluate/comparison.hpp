@@ -5,8 +5,8 @@
 //
 //   stderr of n >= 2 runs: s / sqrt(n), s^2 = sum (x - mean)^2 / (n - 1); of one run: that of its episodes.
 //   percent = 100 mean / maximum, run by run; accuracies have the maximum 1.
-//   gap     = mean over train levels - mean over holdout levels in percent (units of the level without a maximum), run by run.
-//   score   = mean over holdout levels (all levels without one); its order is the order of the rows.
+//   gap     = mean over train levels - mean over holdout levels in percent (units of the level without a maximum), run
+//   by run. score   = mean over holdout levels (all levels without one); its order is the order of the rows.
 
 #include <algorithm>
 #include <cmath>
@@ -44,8 +44,8 @@ struct task_comparison {
     std::string task, preset;
     std::vector<std::string> levels = {};
     std::string unit = {};
-    bool percent = false;           // every level of every run has a maximum
-    bool lower_is_better = false;   // errors and nats
+    bool percent = false;          // every level of every run has a maximum
+    bool lower_is_better = false;  // errors and nats
     std::vector<ablation_comparison> ablations = {};
 
     std::string title() const { return in_words(task); }
@@ -153,9 +153,8 @@ inline ablation_comparison compare_ablation(const task_comparison& task, std::st
 inline std::vector<task_comparison> compare(const std::vector<run_record>& runs) {
     std::vector<task_comparison> tasks;
     for (const auto& first : runs) {
-        const bool known = std::any_of(tasks.begin(), tasks.end(), [&](const auto& t) {
-            return t.task == first.task && t.preset == first.preset;
-        });
+        const bool known = std::any_of(tasks.begin(), tasks.end(),
+                                       [&](const auto& t) { return t.task == first.task && t.preset == first.preset; });
         if (known) continue;
         task_comparison task{.task = first.task, .preset = first.preset};
         std::vector<std::string> names;

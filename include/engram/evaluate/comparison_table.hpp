@@ -14,7 +14,8 @@ namespace engram {
 inline std::string comparison_text(const task_comparison& task) {
     std::vector<std::vector<std::string>> rows{{"ablation", "seeds"}};
     for (const auto& level : task.levels) rows[0].push_back(level);
-    const bool gap = std::any_of(task.ablations.begin(), task.ablations.end(), [](auto& a) { return a.gap.has_value(); });
+    const bool gap =
+        std::any_of(task.ablations.begin(), task.ablations.end(), [](auto& a) { return a.gap.has_value(); });
     if (gap) rows[0].push_back("train - holdout");
     const auto cell = [&](const statistic& s) {
         return task.percent ? fixed(s.mean, 1) + " +- " + fixed(s.standard_error, 1)
@@ -32,7 +33,8 @@ inline std::string comparison_text(const task_comparison& task) {
     std::string out = task.task + (task.preset.empty() ? "" : " (" + task.preset + ")") + ": ";
     out += !task.evaluated() ? "not evaluated yet"
            : task.percent    ? "% of the maximum, +- standard error over seeds (over episodes for one seed)"
-                             : (task.unit.empty() ? "mean" : task.unit) + std::string(", +- standard error over seeds (over episodes for one seed)");
+                             : (task.unit.empty() ? "mean" : task.unit) +
+                                std::string(", +- standard error over seeds (over episodes for one seed)");
     out += "\n";
     for (const auto& row : rows) {
         std::string line = "  ";
@@ -60,12 +62,13 @@ inline std::string comparison_csv(const std::vector<task_comparison>& tasks) {
     const auto number = [](double x) { return significant(x, 8); };
     for (const auto& task : tasks)
         for (const auto& a : task.ablations) {
-            const std::string start = csv_cell(task.task) + "," + csv_cell(task.preset) + "," + csv_cell(a.ablation) + ",";
+            const std::string start =
+                csv_cell(task.task) + "," + csv_cell(task.preset) + "," + csv_cell(a.ablation) + ",";
             for (std::size_t i = 0; i < task.levels.size(); ++i) {
                 if (!a.levels[i]) continue;
                 const auto& l = *a.levels[i];
-                out += start + csv_cell(task.levels[i]) + "," + std::to_string(l.reward.count) + "," + csv_cell(task.unit) +
-                       "," + number(l.reward.mean) + "," + number(l.reward.standard_error) + "," +
+                out += start + csv_cell(task.levels[i]) + "," + std::to_string(l.reward.count) + "," +
+                       csv_cell(task.unit) + "," + number(l.reward.mean) + "," + number(l.reward.standard_error) + "," +
                        (l.maximum ? number(*l.maximum) : "") + "," + (l.percent ? number(l.percent->mean) : "") + "," +
                        (l.percent ? number(l.percent->standard_error) : "") + "\n";
             }

@@ -19,7 +19,8 @@ inline std::string percent_in_words(double percent) {
 
 /// The levels that a score is a mean of: "on images it never saw" for the tasks that show images.
 inline std::string scored_levels_in_words(const task_comparison& task) {
-    const bool holdout = std::any_of(task.levels.begin(), task.levels.end(), [](auto& l) { return is_holdout_level(l); });
+    const bool holdout =
+        std::any_of(task.levels.begin(), task.levels.end(), [](auto& l) { return is_holdout_level(l); });
     if (!holdout) return "on " + plain_words(task.task);
     const bool images = task.task == "arbitrary_visuomotor_mapping" || task.task == "continuous_recognition";
     return images ? "on images it never saw" : "on levels it was not trained on";
@@ -35,12 +36,15 @@ inline std::string headline(const task_comparison& task) {
         if (!without && memory == memory_kind::without) without = &a;
         last = &a;
     }
-    if (!best) return std::to_string(task.runs()) + (task.runs() == 1 ? " run" : " runs") + " on " + plain_words(task.task) + ", not evaluated yet";
+    if (!best)
+        return std::to_string(task.runs()) + (task.runs() == 1 ? " run" : " runs") + " on " + plain_words(task.task) +
+               ", not evaluated yet";
     const auto score = [&](const ablation_comparison& a) {
         return task.percent ? percent_in_words(a.score->mean) : significant(a.score->mean);
     };
     const std::string unit = task.percent || task.unit.empty() ? "" : " (" + task.unit + ")";
-    std::string out = ablation_title(best->ablation) + " reaches " + score(*best) + unit + " " + scored_levels_in_words(task);
+    std::string out =
+        ablation_title(best->ablation) + " reaches " + score(*best) + unit + " " + scored_levels_in_words(task);
     if (best == last) return out;
     // A difference that is no difference is not called one.
     const auto* other = best == with && without ? without : best == without && with ? with : last;
@@ -51,9 +55,11 @@ inline std::string headline(const task_comparison& task) {
         out += close ? "; " + ablation_title(other->ablation) + " does as well without memory, at " + score(*other)
                      : "; without memory, " + ablation_title(other->ablation) + " stays at " + score(*other);
     else if (best == without && with)
-        out += " without memory; with it, " + ablation_title(other->ablation) + (close ? " does as well, at " : " stays at ") + score(*other);
+        out += " without memory; with it, " + ablation_title(other->ablation) +
+               (close ? " does as well, at " : " stays at ") + score(*other);
     else
-        out += "; " + ablation_title(other->ablation) + (close ? " does as well, at " : ", the last, at ") + score(*other);
+        out +=
+            "; " + ablation_title(other->ablation) + (close ? " does as well, at " : ", the last, at ") + score(*other);
     return out;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Learning curves that can be read: each run is smoothed onto a common grid of steps, and the runs of an ablation become
-// their mean and the band from their least to their greatest.
+// Learning curves that can be read: each run is smoothed onto a common grid of steps, and the runs of an ablation
+// become their mean and the band from their least to their greatest.
 //
 //   y(g) = sum_i w_i e_i r_i / sum_i w_i e_i,  w_i = max(0, 1 - |x_i - g| / h),  h = 3 % of the longest run,
 // where r_i is the mean reward of the e_i episodes that ended in window i; the column `episodes` counts them from the
@@ -35,7 +35,8 @@ inline std::vector<double> curve_grid(double last_step, int points = 160) {
 }
 
 /// The run's values at the grid points between its first and its last value.
-inline curve_points smooth_curve(const metrics_columns& metrics, std::string_view column, const std::vector<double>& grid) {
+inline curve_points smooth_curve(const metrics_columns& metrics, std::string_view column,
+                                 const std::vector<double>& grid) {
     curve_points raw, out;
     const auto* steps = metrics.steps();
     const auto* values = metrics.find(column);

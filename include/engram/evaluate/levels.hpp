@@ -22,7 +22,8 @@
 namespace engram {
 
 /// Makes `count` environments of a level for a seed.
-using level_maker = std::function<std::unique_ptr<batch_environment>(const std::string& level, int count, std::uint64_t seed)>;
+using level_maker =
+    std::function<std::unique_ptr<batch_environment>(const std::string& level, int count, std::uint64_t seed)>;
 
 struct level_score {
     std::string level;
@@ -39,8 +40,9 @@ inline std::uint64_t evaluation_seed(std::uint64_t seed, const std::string& leve
 
 /// `batch` environments play together. When `stop`, asked before every step, says so, the score has no episodes.
 template <class Backend>
-level_score evaluate_level(const traced_agent<Backend>& agent, std::shared_ptr<parameters<typename Backend::real>> store,
-                           const level_maker& make, const std::string& level, int episodes, std::uint64_t seed, int batch = 50,
+level_score evaluate_level(const traced_agent<Backend>& agent,
+                           std::shared_ptr<parameters<typename Backend::real>> store, const level_maker& make,
+                           const std::string& level, int episodes, std::uint64_t seed, int batch = 50,
                            const std::function<bool()>& stop = {}) {
     require(episodes > 0, "evaluation: expected at least one episode, got ", episodes);
     require(batch > 0, "evaluation: expected at least one environment, got ", batch);

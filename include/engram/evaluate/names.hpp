@@ -76,8 +76,12 @@ inline std::string in_words(std::string name) {
     return name;
 }
 
-inline bool is_train_level(std::string_view level) { return level == "train" || level.starts_with("train_"); }
-inline bool is_holdout_level(std::string_view level) { return level.starts_with("holdout"); }
+inline bool is_train_level(std::string_view level) {
+    return level == "train" || level.starts_with("train_");
+}
+inline bool is_holdout_level(std::string_view level) {
+    return level.starts_with("holdout");
+}
 
 /// "holdout_interpolate" as "Holdout, interpolate".
 inline std::string level_title(std::string_view level) {

@@ -50,9 +50,10 @@ struct retrieval_read {
 struct retrieval_trial {
     std::string trial, stimulus, answer, action;
     bool repeat = false, correct = false;
-    std::string image;                 // base64, checked to be nothing else; empty without a picture
-    int width = 1, height = 1;         // of the picture
-    std::vector<retrieval_read> read;  // one entry per recalled trial, the largest weight first; weights sum to 1 at most
+    std::string image;          // base64, checked to be nothing else; empty without a picture
+    int width = 1, height = 1;  // of the picture
+    std::vector<retrieval_read>
+        read;  // one entry per recalled trial, the largest weight first; weights sum to 1 at most
 };
 
 struct retrieval_episode {
@@ -63,8 +64,8 @@ struct retrieval_episode {
 /// What an episode says in four figures. Shares are means over the repeat trials that read anything.
 struct retrieval_figures {
     int first = 0, first_correct = 0, repeats = 0, repeats_correct = 0;
-    std::optional<double> share;   // of the read weight on earlier showings of the same stimulus
-    double uniform = 0;            // that share if all earlier trials were read alike
+    std::optional<double> share;  // of the read weight on earlier showings of the same stimulus
+    double uniform = 0;           // that share if all earlier trials were read alike
 };
 
 /// Width and height of a PNG in base64 from its first 24 bytes; nothing if it does not start as a PNG does.
@@ -113,14 +114,15 @@ inline retrieval_episode parse_retrieval(const json& content, const std::string&
         t.image = json_string(trial, "image", where);
         if (const auto comma = t.image.find("base64,"); comma != std::string::npos) t.image.erase(0, comma + 7);
         if (!t.image.empty()) {
-            const bool clean = t.image.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") ==
-                               std::string::npos;
+            const bool clean =
+                t.image.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") ==
+                std::string::npos;
             const auto size = base64_png_size(t.image);
             require(clean && size, where, ": 'image' is not a PNG file in base64");
             std::tie(t.width, t.height) = *size;
         }
-        require(position.emplace(t.trial, static_cast<int>(episode.trials.size())).second, where, ": the trial ", t.trial,
-                " occurs twice");
+        require(position.emplace(t.trial, static_cast<int>(episode.trials.size())).second, where, ": the trial ",
+                t.trial, " occurs twice");
         episode.trials.push_back(std::move(t));
     }
 
@@ -136,7 +138,8 @@ inline retrieval_episode parse_retrieval(const json& content, const std::string&
         for (const auto& read : *reads) {
             require(read.is_object(), where, ": an entry of 'read' must be an object");
             const double weight = json_number(read, "weight", where).value_or(0);
-            require(weight >= 0 && std::isfinite(weight), where, ": a read weight of ", weight, ", expected at least 0");
+            require(weight >= 0 && std::isfinite(weight), where, ": a read weight of ", weight,
+                    ", expected at least 0");
             total += weight;
             if (const auto at = position.find(json_string(read, "when", where)); at != position.end())
                 weights[at->second] += weight;
@@ -161,7 +164,8 @@ inline retrieval_figures retrieval_summary(const retrieval_episode& episode) {
         if (!trial.repeat || trial.read.empty()) continue;
         ++reading;
         for (const auto& read : trial.read)
-            if (episode.trials[static_cast<std::size_t>(read.position)].stimulus == trial.stimulus) share += read.weight;
+            if (episode.trials[static_cast<std::size_t>(read.position)].stimulus == trial.stimulus)
+                share += read.weight;
         const auto same = std::count_if(episode.trials.begin(), episode.trials.begin() + static_cast<std::ptrdiff_t>(i),
                                         [&](const auto& earlier) { return earlier.stimulus == trial.stimulus; });
         if (i > 0) uniform += static_cast<double>(same) / static_cast<double>(i);

@@ -56,8 +56,9 @@ struct run_record {
 
 inline metrics_columns parse_metrics(std::string_view text, const std::string& source) {
     static constexpr std::string_view known[] = {
-        "step", "steps", "update", "episodes", "reward", "reward_smooth", "loss", "policy_loss", "baseline_loss",
-        "entropy_loss", "auxiliary_loss", "gradient_norm", "learning_rate", "steps_per_second", "lag"};
+        "step",           "steps",         "update",        "episodes",         "reward",
+        "reward_smooth",  "loss",          "policy_loss",   "baseline_loss",    "entropy_loss",
+        "auxiliary_loss", "gradient_norm", "learning_rate", "steps_per_second", "lag"};
     const auto split = [](std::string_view line) {
         std::vector<std::string_view> cells;
         if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
@@ -84,7 +85,8 @@ inline metrics_columns parse_metrics(std::string_view text, const std::string& s
             for (const auto name : cells) {
                 names.emplace_back(name);
                 const bool wanted = std::find(std::begin(known), std::end(known), name) != std::end(known);
-                require(!wanted || !out.find(name), source, ", line ", number, ": the column '", name, "' occurs twice");
+                require(!wanted || !out.find(name), source, ", line ", number, ": the column '", name,
+                        "' occurs twice");
                 target.push_back(wanted ? &out.columns[std::string(name)] : nullptr);
             }
             require(out.steps() != nullptr, source, ", line ", number, ": no column 'step' in the header '", line, "'");
@@ -92,16 +94,16 @@ inline metrics_columns parse_metrics(std::string_view text, const std::string& s
         }
         // A run that is being written, or was killed, ends in half a line.
         if (!complete && cells.size() < names.size()) break;
-        require(cells.size() == names.size(), source, ", line ", number, ": ", cells.size(), " cells, but the header has ",
-                names.size());
+        require(cells.size() == names.size(), source, ", line ", number, ": ", cells.size(),
+                " cells, but the header has ", names.size());
         for (std::size_t i = 0; i < cells.size(); ++i) {
             if (!target[i]) continue;
             double value = std::numeric_limits<double>::quiet_NaN();
             const char* last = cells[i].data() + cells[i].size();
             const char* first = cells[i].data() + (cells[i].starts_with('+') ? 1 : 0);
             const auto [stop, problem] = std::from_chars(first, last, value);
-            require(cells[i].empty() || (problem != std::errc::invalid_argument && stop == last), source, ", line ", number,
-                    ": '", cells[i], "' in column '", names[i], "' is not a number");
+            require(cells[i].empty() || (problem != std::errc::invalid_argument && stop == last), source, ", line ",
+                    number, ": '", cells[i], "' in column '", names[i], "' is not a number");
             target[i]->push_back(std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN());
         }
         ++out.rows;
@@ -118,8 +120,8 @@ inline std::vector<level_result> parse_levels(const json& levels, const std::str
         const std::string where = source + ": level '" + name + "'";
         const auto mean = json_number(value, "mean", where);
         if (!mean) continue;
-        out.push_back({name, json_string(value, "unit", where), json_number(value, "episodes", where).value_or(0), *mean,
-                       json_number(value, "stderr", where).value_or(0), json_number(value, "maximum", where),
+        out.push_back({name, json_string(value, "unit", where), json_number(value, "episodes", where).value_or(0),
+                       *mean, json_number(value, "stderr", where).value_or(0), json_number(value, "maximum", where),
                        json_number(value, "random", where)});
     }
     return out;
@@ -161,9 +163,11 @@ inline run_record read_run(const std::string& folder) {
     require(!run.task.empty(), folder, ": neither config.json nor summary.json names the task");
     if (has("metrics.csv")) {
         const bytes content = read_file(file("metrics.csv"));
-        run.metrics = parse_metrics({reinterpret_cast<const char*>(content.data()), content.size()}, file("metrics.csv"));
+        run.metrics =
+            parse_metrics({reinterpret_cast<const char*>(content.data()), content.size()}, file("metrics.csv"));
     }
-    if (has("retrieval.json")) run.retrieval = parse_retrieval(read_json(file("retrieval.json")), file("retrieval.json"));
+    if (has("retrieval.json"))
+        run.retrieval = parse_retrieval(read_json(file("retrieval.json")), file("retrieval.json"));
     return run;
 }
 

@@ -22,12 +22,23 @@ inline std::string escape_html(std::string_view text) {
     std::string out;
     for (const char c : text) {
         switch (c) {
-            case '&': out += "&amp;"; break;
-            case '<': out += "&lt;"; break;
-            case '>': out += "&gt;"; break;
-            case '"': out += "&quot;"; break;
-            case '\'': out += "&#39;"; break;
-            default: out += c;
+            case '&':
+                out += "&amp;";
+                break;
+            case '<':
+                out += "&lt;";
+                break;
+            case '>':
+                out += "&gt;";
+                break;
+            case '"':
+                out += "&quot;";
+                break;
+            case '\'':
+                out += "&#39;";
+                break;
+            default:
+                out += c;
         }
     }
     return out;
@@ -51,12 +62,13 @@ struct chart_frame {
     int width = 960, height = 400;
     std::string y_title;
     std::optional<double> maximum = {}, random = {};  // horizontal lines
-    bool from_zero = true;                  // the y axis holds 0
-    bool label_y = true;                    // y_title stands beside the axis
-    bool label_ends = false;                // names at the right end of the lines, in place of a legend
+    bool from_zero = true;                            // the y axis holds 0
+    bool label_y = true;                              // y_title stands beside the axis
+    bool label_ends = false;                          // names at the right end of the lines, in place of a legend
 };
 
-inline std::string svg_text(double x, double y, std::string_view anchor, const std::string& text, std::string_view classes = "") {
+inline std::string svg_text(double x, double y, std::string_view anchor, const std::string& text,
+                            std::string_view classes = "") {
     return "<text x='" + fixed(x, 1) + "' y='" + fixed(y, 1) + "' text-anchor='" + std::string(anchor) + "' class='" +
            std::string(classes) + "'>" + escape_html(text) + "</text>";
 }
@@ -98,7 +110,8 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
     const double left = 54, top = 16, bottom = frame.height - 46.0;
     std::size_t longest = 0;
     for (const auto& s : series) longest = std::max(longest, shortened(s.name).size());
-    const double right = frame.width - (frame.label_ends ? std::min(250.0, 34 + 8.2 * static_cast<double>(longest)) : 14.0);
+    const double right =
+        frame.width - (frame.label_ends ? std::min(250.0, 34 + 8.2 * static_cast<double>(longest)) : 14.0);
     const auto px = [&](double x) { return left + (right - left) * x / last; };
     const auto py = [&](double y) { return bottom - (bottom - top) * (y - low) / (high - low); };
     const auto path = [&](const std::vector<double>& x, const std::vector<double>& y, const char* start) {
@@ -106,10 +119,11 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
         for (std::size_t i = 0; i < x.size(); ++i) d += (i ? " " : "") + fixed(px(x[i]), 1) + "," + fixed(py(y[i]), 1);
         return d;
     };
-    std::string out = "<svg class='chart' viewBox='0 0 " + std::to_string(frame.width) + " " + std::to_string(frame.height) +
-                      "' role='img' aria-label='" + escape_html(frame.y_title) + " over environment steps'";
-    std::string data = "{\"l\":" + fixed(left, 1) + ",\"r\":" + fixed(right, 1) + ",\"t\":" + fixed(top, 1) + ",\"b\":" +
-                       fixed(bottom, 1) + ",\"x\":" + significant(last, 9) + ",\"s\":[";
+    std::string out = "<svg class='chart' viewBox='0 0 " + std::to_string(frame.width) + " " +
+                      std::to_string(frame.height) + "' role='img' aria-label='" + escape_html(frame.y_title) +
+                      " over environment steps'";
+    std::string data = "{\"l\":" + fixed(left, 1) + ",\"r\":" + fixed(right, 1) + ",\"t\":" + fixed(top, 1) +
+                       ",\"b\":" + fixed(bottom, 1) + ",\"x\":" + significant(last, 9) + ",\"s\":[";
     for (std::size_t k = 0; k < series.size(); ++k) {
         const auto& s = series[k];
         data += std::string(k ? "," : "") + "{\"c\":" + std::to_string(s.colour % 10) + ",\"x\":[";
@@ -123,24 +137,27 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
     out += " data-curves='" + data + "]}'>";
     const double plot_height = bottom - top, plot_width = right - left;
     for (const double y : round_ticks(low, high, std::max(2, static_cast<int>(plot_height / 62)))) {
-        out += "<line class='grid' x1='" + fixed(left, 1) + "' x2='" + fixed(right, 1) + "' y1='" + fixed(py(y), 1) + "' y2='" +
-               fixed(py(y), 1) + "'/>" + svg_text(left - 8, py(y) + 4, "end", short_count(y), "tick");
+        out += "<line class='grid' x1='" + fixed(left, 1) + "' x2='" + fixed(right, 1) + "' y1='" + fixed(py(y), 1) +
+               "' y2='" + fixed(py(y), 1) + "'/>" + svg_text(left - 8, py(y) + 4, "end", short_count(y), "tick");
     }
     for (const double x : round_ticks(0, last, std::max(2, static_cast<int>(plot_width / 110)))) {
-        out += "<line class='axis' x1='" + fixed(px(x), 1) + "' x2='" + fixed(px(x), 1) + "' y1='" + fixed(bottom, 1) + "' y2='" +
-               fixed(bottom + 5, 1) + "'/>" +
-               svg_text(px(x), bottom + 19, px(x) > right - 12 && !frame.label_ends ? "end" : "middle", short_count(x), "tick");
+        out += "<line class='axis' x1='" + fixed(px(x), 1) + "' x2='" + fixed(px(x), 1) + "' y1='" + fixed(bottom, 1) +
+               "' y2='" + fixed(bottom + 5, 1) + "'/>" +
+               svg_text(px(x), bottom + 19, px(x) > right - 12 && !frame.label_ends ? "end" : "middle", short_count(x),
+                        "tick");
     }
-    out += "<line class='axis' x1='" + fixed(left, 1) + "' x2='" + fixed(right, 1) + "' y1='" + fixed(bottom, 1) + "' y2='" +
-           fixed(bottom, 1) + "'/>" + svg_text((left + right) / 2, frame.height - 8.0, "middle", "environment steps", "title");
+    out += "<line class='axis' x1='" + fixed(left, 1) + "' x2='" + fixed(right, 1) + "' y1='" + fixed(bottom, 1) +
+           "' y2='" + fixed(bottom, 1) + "'/>" +
+           svg_text((left + right) / 2, frame.height - 8.0, "middle", "environment steps", "title");
     if (frame.label_y)
         out += "<text class='title' text-anchor='middle' transform='translate(13," + fixed((top + bottom) / 2, 1) +
                ") rotate(-90)'>" + escape_html(frame.y_title) + "</text>";
     for (const auto& [value, name] : {std::pair{frame.maximum, "maximum "}, {frame.random, "acting at random "}}) {
         if (!value) continue;
-        out += "<line class='reference' x1='" + fixed(left, 1) + "' x2='" + fixed(right, 1) + "' y1='" + fixed(py(*value), 1) +
-               "' y2='" + fixed(py(*value), 1) + "'/>" +
-               svg_text(right - 4, py(*value) + (value == frame.maximum ? -5 : 14), "end", name + significant(*value), "note");
+        out += "<line class='reference' x1='" + fixed(left, 1) + "' x2='" + fixed(right, 1) + "' y1='" +
+               fixed(py(*value), 1) + "' y2='" + fixed(py(*value), 1) + "'/>" +
+               svg_text(right - 4, py(*value) + (value == frame.maximum ? -5 : 14), "end", name + significant(*value),
+                        "note");
     }
     for (const auto& s : series) {
         if (s.band.x.empty()) continue;
@@ -156,8 +173,8 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
         if (s.band.x.empty()) continue;
         const std::string colour = "c" + std::to_string(s.colour % 10);
         for (const auto& t : s.band.tails) out += "<path class='tail " + colour + "' d='" + path(t.x, t.y, "M") + "'/>";
-        out += "<path class='line " + colour + "' d='" + path(s.band.x, s.band.mean, "M") + "'><title>" + escape_html(s.name) +
-               "</title></path>";
+        out += "<path class='line " + colour + "' d='" + path(s.band.x, s.band.mean, "M") + "'><title>" +
+               escape_html(s.name) + "</title></path>";
         ends.push_back(py(s.band.mean.back()));
         ended.push_back(&s);
     }
@@ -187,25 +204,30 @@ inline std::string bar_chart(const std::vector<chart_bar>& bars, double limit, s
     const double width = 330, row = 38, top = 2, right = width - 6;
     const double height = top + row * static_cast<double>(bars.size()) + (random ? 18 : 4);
     const auto px = [&](double v) { return right * std::clamp(v / limit, 0.0, 1.0); };
-    std::string out = "<svg class='bars' viewBox='0 0 " + fixed(width, 0) + " " + fixed(height, 0) + "' role='img' aria-label='" +
-                      escape_html(title) + "'>";
+    std::string out = "<svg class='bars' viewBox='0 0 " + fixed(width, 0) + " " + fixed(height, 0) +
+                      "' role='img' aria-label='" + escape_html(title) + "'>";
     double y = top;
     for (const auto& b : bars) {
         const std::string colour = "c" + std::to_string(b.colour % 10);
-        out += svg_text(0, y + 13, "start", shortened(b.name), "name") + svg_text(right, y + 13, "end", b.label, "value");
-        out += "<rect class='track' x='0' y='" + fixed(y + 19, 1) + "' width='" + fixed(right, 1) + "' height='9' rx='4.5'/>" +
-               "<rect class='bar " + colour + "' x='0' y='" + fixed(y + 19, 1) + "' width='" +
-               fixed(std::max(px(b.value), 2.0), 1) + "' height='9' rx='4.5'/>";
+        out +=
+            svg_text(0, y + 13, "start", shortened(b.name), "name") + svg_text(right, y + 13, "end", b.label, "value");
+        out += "<rect class='track' x='0' y='" + fixed(y + 19, 1) + "' width='" + fixed(right, 1) +
+               "' height='9' rx='4.5'/>" + "<rect class='bar " + colour + "' x='0' y='" + fixed(y + 19, 1) +
+               "' width='" + fixed(std::max(px(b.value), 2.0), 1) + "' height='9' rx='4.5'/>";
         const double from = px(b.value - b.error), to = px(b.value + b.error);
         if (to - from > 3)
             out += "<path class='whisker' d='M" + fixed(from, 1) + "," + fixed(y + 23.5, 1) + "H" + fixed(to, 1) + "M" +
-                   fixed(from, 1) + "," + fixed(y + 20.5, 1) + "v6M" + fixed(to, 1) + "," + fixed(y + 20.5, 1) + "v6'/>";
+                   fixed(from, 1) + "," + fixed(y + 20.5, 1) + "v6M" + fixed(to, 1) + "," + fixed(y + 20.5, 1) +
+                   "v6'/>";
         y += row;
     }
     if (random)
         out += "<line class='reference' x1='" + fixed(px(*random), 1) + "' x2='" + fixed(px(*random), 1) + "' y1='" +
                fixed(top + 16, 1) + "' y2='" + fixed(y - 4, 1) + "'/>" +
-               svg_text(px(*random), y + 11, px(*random) < 60 ? "start" : px(*random) > width - 60 ? "end" : "middle",
+               svg_text(px(*random), y + 11,
+                        px(*random) < 60           ? "start"
+                        : px(*random) > width - 60 ? "end"
+                                                   : "middle",
                         "acting at random", "note");
     return out + "</svg>";
 }

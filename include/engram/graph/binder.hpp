@@ -17,7 +17,7 @@ class program;
 /// What an operation asks for when it is bound.
 template <class Backend>
 class binder {
-  public:
+public:
     using real = typename Backend::real;
 
     binder(program<Backend>& owner, int op) : program_(&owner), op_(op) {}
@@ -67,13 +67,15 @@ class binder {
         return g;
     }
     /// The resource in use; read through the pointer at every call, because programs may exchange it.
-    std::shared_ptr<resource>* bound_resource(int id) const { return &program_->resources_[static_cast<std::size_t>(id)]; }
+    std::shared_ptr<resource>* bound_resource(int id) const {
+        return &program_->resources_[static_cast<std::size_t>(id)];
+    }
     /// Where a loss adds its value.
     double* loss_slot(const std::string& name) const { return program_->loss_slot(name); }
     /// Counter of forward() calls, which noise is keyed by.
     const std::uint64_t* replay_count() const { return &program_->replays_; }
 
-  private:
+private:
     program<Backend>* program_;
     int op_;
 };

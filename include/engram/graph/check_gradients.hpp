@@ -90,7 +90,8 @@ gradient_report check_gradients(const graph<Backend>& g, std::shared_ptr<paramet
     for (std::size_t id = 0; id < store->entries().size(); ++id) {
         const auto& e = store->entries()[id];
         const parameter param{static_cast<int>(id)};
-        compare(e.name, std::span(analytic).subspan(static_cast<std::size_t>(e.offset), static_cast<std::size_t>(e.size())),
+        compare(e.name,
+                std::span(analytic).subspan(static_cast<std::size_t>(e.offset), static_cast<std::size_t>(e.size())),
                 [&](std::ptrdiff_t i, double by) {
                     const real before = store->values(param)[i];
                     store->edit().values(param)[i] = before + static_cast<real>(by);

@@ -3,8 +3,8 @@
 
 // The trace: a symbolic graph of operations over [T, B, F] values, written by ordinary code.
 //
-// T (time) and B (batch) stay symbolic; only widths F are fixed here. A `var` is a handle to some columns of a value. An
-// operation is an immutable description; a program binds it to buffers. Errors are thrown while tracing, in the
+// T (time) and B (batch) stay symbolic; only widths F are fixed here. A `var` is a handle to some columns of a value.
+// An operation is an immutable description; a program binds it to buffers. Errors are thrown while tracing, in the
 // caller's call stack, and name the operation and both shapes.
 
 #include <array>
@@ -93,14 +93,14 @@ struct operation {
     std::string name;
     std::vector<view> inputs;
     std::vector<int> outputs;
-    std::vector<int> parameters;     // ids it trains
-    std::vector<int> resources;      // ids it touches: such an operation never moves in its scan
-    bool writes_resource = false;    // kept even if nobody reads its outputs
-    bool row_wise = true;            // rows are independent of each other: may be hoisted, sunk and sharded
-    bool mixes_batch = false;        // rows of different batch entries meet: refuses to be sharded
+    std::vector<int> parameters;   // ids it trains
+    std::vector<int> resources;    // ids it touches: such an operation never moves in its scan
+    bool writes_resource = false;  // kept even if nobody reads its outputs
+    bool row_wise = true;          // rows are independent of each other: may be hoisted, sunk and sharded
+    bool mixes_batch = false;      // rows of different batch entries meet: refuses to be sharded
     bool is_loss = false;
-    bool is_record = false;          // a replaying plan reads its output from the trajectory instead
-    bool splits = false;             // its inputs outside the time loop can be summed ahead of the loop
+    bool is_record = false;  // a replaying plan reads its output from the trajectory instead
+    bool splits = false;     // its inputs outside the time loop can be summed ahead of the loop
     int scan = -1;
 
     virtual ~operation() = default;
@@ -115,7 +115,7 @@ struct value_info {
     int width;
     extent rows;
     origin kind;
-    int scan = -1;    // the scan whose body made it
+    int scan = -1;  // the scan whose body made it
 };
 
 /// A carried state of a scan: what it starts from, what a step sees, what a step leaves.
@@ -127,7 +127,7 @@ struct carried_state {
 
 template <class Backend>
 class graph {
-  public:
+public:
     using real = typename Backend::real;
     using variable = var<Backend>;
 
@@ -141,13 +141,13 @@ class graph {
 
     /// Prefixes the names of all that is traced while the returned guard lives: "memory" gives "memory.key.weight".
     class scope_guard {
-      public:
+    public:
         scope_guard(graph& g, const std::string& name) : graph_(&g), before_(g.prefix_) { g.prefix_ += name + "."; }
         scope_guard(const scope_guard&) = delete;
         scope_guard& operator=(const scope_guard&) = delete;
         ~scope_guard() { graph_->prefix_ = before_; }
 
-      private:
+    private:
         graph* graph_;
         std::string before_;
     };
@@ -182,7 +182,8 @@ class graph {
                 declare(name + ".bias", 1, outputs, bias ? bias : initial::zero<real>())};
     }
 
-    /// Adds an operation with outputs of the given widths; operations of policies go through the functions of graph/ops.
+    /// Adds an operation with outputs of the given widths; operations of policies go through the functions of
+    /// graph/ops.
     template <class Operation>
     std::vector<variable> add(std::unique_ptr<Operation> op, const std::vector<int>& widths, extent rows) {
         op->name = full_name(op->name);
@@ -221,14 +222,16 @@ class graph {
     }
     void leave_state(std::size_t index, const variable& leaving) {
         carried_state& s = scans_.back()[index];
-        require(leaving.owner == this && leaving.width == value(s.entering).width, "scan: state '", info(s.initial).name,
-                "' enters as [B,", value(s.entering).width, "] and leaves as [B,", leaving.width, "]");
+        require(leaving.owner == this && leaving.width == value(s.entering).width, "scan: state '",
+                info(s.initial).name, "' enters as [B,", value(s.entering).width, "] and leaves as [B,", leaving.width,
+                "]");
         s.leaving = leaving.value;
     }
     void end_scan() { current_scan_ = -1; }
     bool is_fresh_body_value(const variable& v) const {
         const value_info& i = info(v);
-        if (i.scan != current_scan_ || i.kind != value_info::origin::computed || i.width != v.width || v.detached) return false;
+        if (i.scan != current_scan_ || i.kind != value_info::origin::computed || i.width != v.width || v.detached)
+            return false;
         for (const carried_state& s : scans_.back())
             if (s.leaving == v.value) return false;
         return true;
@@ -243,8 +246,8 @@ class graph {
     const std::vector<resource_description>& resources() const { return resources_; }
     const std::vector<int>& wanted_gradients() const { return wanted_; }
 
-    /// Declares `v` a constant of the loss although it is computed from parameters (a target, an advantage): gradient checks
-    /// keep its first numbers.
+    /// Declares `v` a constant of the loss although it is computed from parameters (a target, an advantage): gradient
+    /// checks keep its first numbers.
     void hold(const variable& v) { held_.push_back(v.value); }
     const std::vector<int>& held() const { return held_; }
 
@@ -254,7 +257,7 @@ class graph {
         return v;
     }
 
-  private:
+private:
     variable add_value(const std::string& name, int width, extent rows, value_info::origin kind) {
         require(width > 0, name, ": a value needs at least one column, not ", width);
         values_.push_back({name, width, rows, kind, current_scan_});

@@ -14,7 +14,7 @@ struct operand {
     std::ptrdiff_t stride = 0;
     std::ptrdiff_t step = 0;
     int width = 0;
-    bool accumulate = false;    // for gradients: add instead of store
+    bool accumulate = false;  // for gradients: add instead of store
 
     Real* at(int t) const { return data + t * step; }
     explicit operator bool() const { return data != nullptr; }

@@ -3,8 +3,8 @@
 
 // The layout: where each value and each gradient of a plan lies in the arena, and which gradients are stored to.
 //
-// A carried state is T + 1 blocks [B, F], which the values at its two ends share. Gradients that must be cleared before they
-// are added to lie together, so that clearing them is one memset.
+// A carried state is T + 1 blocks [B, F], which the values at its two ends share. Gradients that must be cleared before
+// they are added to lie together, so that clearing them is one memset.
 
 #include <algorithm>
 #include <vector>
@@ -24,13 +24,13 @@ struct memory_layout {
         std::ptrdiff_t first, count;
     };
 
-    std::vector<char> used;                          // per value: read or written by a live operation
-    std::vector<char> stored;                        // per value: its gradient writers store
-    std::vector<std::ptrdiff_t> base, d_base;        // per value: elements from the arena's start, or -1
-    std::vector<std::ptrdiff_t> state_block;         // per value: length of a block of a persistent state
-    std::vector<carried> states;                     // persistent states
-    std::vector<int> parameter_writers;              // per parameter: operations that write its gradient
-    std::vector<range> cleared_parameters;           // what nobody stores to
+    std::vector<char> used;                    // per value: read or written by a live operation
+    std::vector<char> stored;                  // per value: its gradient writers store
+    std::vector<std::ptrdiff_t> base, d_base;  // per value: elements from the arena's start, or -1
+    std::vector<std::ptrdiff_t> state_block;   // per value: length of a block of a persistent state
+    std::vector<carried> states;               // persistent states
+    std::vector<int> parameter_writers;        // per parameter: operations that write its gradient
+    std::vector<range> cleared_parameters;     // what nobody stores to
     std::ptrdiff_t cleared_first = 0, cleared_count = 0, size = 0;
 
     memory_layout(const graph<Backend>& g, const plan& p, const plan_options& options,
@@ -51,7 +51,9 @@ private:
             for (const carried_state& s : scan)
                 if (used[at(s.entering)]) body(s);
     }
-    std::ptrdiff_t block(const carried_state& s) const { return std::ptrdiff_t{options_.batch} * graph_.value(s.entering).width; }
+    std::ptrdiff_t block(const carried_state& s) const {
+        return std::ptrdiff_t{options_.batch} * graph_.value(s.entering).width;
+    }
     std::ptrdiff_t length(std::size_t v) const {
         const value_info& info = graph_.values()[v];
         return std::ptrdiff_t{options_.batch} * info.width * (info.rows == extent::batch ? 1 : options_.steps);
@@ -103,7 +105,8 @@ private:
             stored[v] = exact && covered == graph_.values()[v].width;
         }
         for (std::size_t p = 0; p < parameter_writers.size(); ++p)
-            if (parameter_writers[p] != 1) cleared_parameters.push_back({store.entries()[p].offset, store.entries()[p].size()});
+            if (parameter_writers[p] != 1)
+                cleared_parameters.push_back({store.entries()[p].offset, store.entries()[p].size()});
     }
 
     void place_values() {

@@ -3,8 +3,8 @@
 
 // The plan: which operations of a trace run, where, and who writes each gradient.
 //
-// Three analyses, each a free function: liveness (from outputs, losses and written resources), placement (operations of a
-// scan that depend on no carried state are hoisted before it, those that feed none are sunk behind it) and gradient
+// Three analyses, each a free function: liveness (from outputs, losses and written resources), placement (operations of
+// a scan that depend on no carried state are hoisted before it, those that feed none are sunk behind it) and gradient
 // activity (a value is active when it depends on something trained and a loss depends on it).
 
 #include <algorithm>
@@ -16,14 +16,14 @@ namespace engram {
 
 /// Sizes and uses of one plan of a graph.
 struct plan_options {
-    int steps = 1;            // T
-    int batch = 1;            // B, the rows of this plan
-    bool gradients = false;   // forward only, or backward too
-    bool replay = false;      // recorded values are read from the trajectory instead of computed
-    bool side_effects = true; // write resources; a plan without them only looks
-    int total_batch = 0;      // rows over all shards (mean losses divide by it); 0: batch
-    int first_row = 0;        // number of this plan's first row in the whole batch (noise is keyed by row)
-    bool hoist = true;        // off only to measure what hoisting is worth
+    int steps = 1;             // T
+    int batch = 1;             // B, the rows of this plan
+    bool gradients = false;    // forward only, or backward too
+    bool replay = false;       // recorded values are read from the trajectory instead of computed
+    bool side_effects = true;  // write resources; a plan without them only looks
+    int total_batch = 0;       // rows over all shards (mean losses divide by it); 0: batch
+    int first_row = 0;         // number of this plan's first row in the whole batch (noise is keyed by row)
+    bool hoist = true;         // off only to measure what hoisting is worth
 
     int whole_batch() const { return total_batch > 0 ? total_batch : batch; }
 };
@@ -32,14 +32,14 @@ enum class placement { once, before, loop, behind };
 
 /// What runs where; indices are those of the graph.
 struct plan {
-    std::vector<char> live;             // per operation
-    std::vector<placement> place;       // per operation
-    std::vector<char> in_loop;          // per value: known only inside the time loop
-    std::vector<char> active;           // per value: has a gradient
-    std::vector<char> backward;         // per operation: passes or makes a gradient
-    std::vector<int> state_of;          // per value: index of the carried state it is an end of, or -1
+    std::vector<char> live;        // per operation
+    std::vector<placement> place;  // per operation
+    std::vector<char> in_loop;     // per value: known only inside the time loop
+    std::vector<char> active;      // per value: has a gradient
+    std::vector<char> backward;    // per operation: passes or makes a gradient
+    std::vector<int> state_of;     // per value: index of the carried state it is an end of, or -1
     struct segment {
-        int scan = -1;                  // -1: operations outside scans
+        int scan = -1;  // -1: operations outside scans
         std::vector<int> once, before, loop, behind;
     };
     std::vector<segment> segments;
@@ -47,7 +47,8 @@ struct plan {
 
 /// Operations that must run for `roots`; with gradients also every loss.
 template <class Backend>
-std::vector<char> live_operations(const graph<Backend>& g, const plan_options& options, const std::vector<view>& roots) {
+std::vector<char> live_operations(const graph<Backend>& g, const plan_options& options,
+                                  const std::vector<view>& roots) {
     const auto& ops = g.operations();
     std::vector<char> live(ops.size(), 0), wanted(g.values().size(), 0);
     for (const view& v : roots) wanted[static_cast<std::size_t>(v.value)] = 1;
@@ -79,7 +80,8 @@ std::vector<char> live_operations(const graph<Backend>& g, const plan_options& o
     return live;
 }
 
-/// Values of scan bodies that are known only step by step: carried states and all that depends on them or on a resource.
+/// Values of scan bodies that are known only step by step: carried states and all that depends on them or on a
+/// resource.
 template <class Backend>
 std::vector<char> loop_values(const graph<Backend>& g, const std::vector<char>& live) {
     std::vector<char> in_loop(g.values().size(), 0);
@@ -133,7 +135,9 @@ void find_gradients(const graph<Backend>& g, const plan_options& options, plan& 
     p.active.assign(values, 0);
     p.backward.assign(ops.size(), 0);
     if (!options.gradients) return;
-    const auto at = [](auto& flags, int i) -> auto& { return flags[static_cast<std::size_t>(i)]; };
+    const auto at = [](auto& flags, int i) -> auto& {
+        return flags[static_cast<std::size_t>(i)];
+    };
 
     for (const int v : g.wanted_gradients()) at(needs, v) = 1;
     for (bool changed = true; changed;) {
@@ -193,13 +197,22 @@ plan make_plan(const graph<Backend>& g, const plan_options& options, const std::
     const auto& ops = g.operations();
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (!p.live[i]) continue;
-        if (p.segments.empty() || p.segments.back().scan != ops[i]->scan) p.segments.push_back({ops[i]->scan, {}, {}, {}, {}});
+        if (p.segments.empty() || p.segments.back().scan != ops[i]->scan)
+            p.segments.push_back({ops[i]->scan, {}, {}, {}, {}});
         plan::segment& s = p.segments.back();
         switch (p.place[i]) {
-            case placement::once: s.once.push_back(static_cast<int>(i)); break;
-            case placement::before: s.before.push_back(static_cast<int>(i)); break;
-            case placement::loop: s.loop.push_back(static_cast<int>(i)); break;
-            case placement::behind: s.behind.push_back(static_cast<int>(i)); break;
+            case placement::once:
+                s.once.push_back(static_cast<int>(i));
+                break;
+            case placement::before:
+                s.before.push_back(static_cast<int>(i));
+                break;
+            case placement::loop:
+                s.loop.push_back(static_cast<int>(i));
+                break;
+            case placement::behind:
+                s.behind.push_back(static_cast<int>(i));
+                break;
         }
     }
     return p;

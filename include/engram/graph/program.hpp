@@ -1,12 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The run: a plan bound to buffers, replayed by forward() and backward() with no allocation, dispatch on types or look-up.
+// The run: a plan bound to buffers, replayed by forward() and backward() with no allocation, dispatch on types or
+// look-up.
 //
 // Buffers are row-major, row t * B + b, in one arena. A carried state is one buffer of T + 1 blocks [B, F]: what a step
-// leaves is block t + 1, what the next one enters with, so nothing is copied. A gradient whose writers tile it exactly is
-// stored, any other is cleared and added to. Deferred work (weight gradients, gradients of hoisted parts) follows the
-// time loop in kernel::after().
+// leaves is block t + 1, what the next one enters with, so nothing is copied. A gradient whose writers tile it exactly
+// is stored, any other is cleared and added to. Deferred work (weight gradients, gradients of hoisted parts) follows
+// the time loop in kernel::after().
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +26,7 @@ namespace engram {
 
 template <class Backend>
 class program {
-  public:
+public:
     using real = typename Backend::real;
     using variable = var<Backend>;
 
@@ -33,8 +34,11 @@ class program {
     /// another copy of the graph's own, with the same entries.
     program(const graph<Backend>& g, std::shared_ptr<parameters<real>> store, const plan_options& options,
             const std::vector<variable>& outputs = {})
-        : graph_(g), store_(std::move(store)), options_(options),
-          plan_(make_plan(g, options, std::vector<view>(outputs.begin(), outputs.end()))), layout_(g, plan_, options_, *store_),
+        : graph_(g),
+          store_(std::move(store)),
+          options_(options),
+          plan_(make_plan(g, options, std::vector<view>(outputs.begin(), outputs.end()))),
+          layout_(g, plan_, options_, *store_),
           arena_(static_cast<std::size_t>(layout_.size)),
           gradient_(options.gradients ? static_cast<std::size_t>(store_->flat_size()) : 0) {
         require(options.steps > 0 && options.batch > 0, "plan: ", options.steps, " steps of ", options.batch,
@@ -50,8 +54,7 @@ class program {
     void forward() {
         ++replays_;
         for (auto& [name, value] : losses_) value = 0;
-        for (const entry_copy& c : entries_)
-            copy_rows(c.from, c.to);
+        for (const entry_copy& c : entries_) copy_rows(c.from, c.to);
         for (const run_segment& s : run_) {
             for (const bound& k : s.once) run_forward(k);
             for (const bound& k : s.before) k.kernel->forward(0, options_.steps);
@@ -67,7 +70,8 @@ class program {
     /// Gradients of the sum of all losses; call after forward().
     void backward() {
         require(options_.gradients, "backward: this program was planned without gradients");
-        std::memset(arena_.data() + layout_.cleared_first, 0, sizeof(real) * static_cast<std::size_t>(layout_.cleared_count));
+        std::memset(arena_.data() + layout_.cleared_first, 0,
+                    sizeof(real) * static_cast<std::size_t>(layout_.cleared_count));
         for (const auto& [first, count] : layout_.cleared_parameters)
             std::memset(gradient_.data() + first, 0, sizeof(real) * static_cast<std::size_t>(count));
         for (auto s = run_.rbegin(); s != run_.rend(); ++s) {
@@ -109,17 +113,21 @@ class program {
     }
 
     /// A persistent state as the next forward() will enter with it: [B, F].
-    std::span<real> state(const std::string& name) { return find_buffer(name, value_info::origin::persistent, "state"); }
+    std::span<real> state(const std::string& name) {
+        return find_buffer(name, value_info::origin::persistent, "state");
+    }
     /// The same state as the last forward() left it.
     std::span<real> next_state(const std::string& name) {
         const auto entering = state(name);
         const int v = find_value(name, value_info::origin::persistent, "state");
-        return {entering.data() + layout_.state_block[static_cast<std::size_t>(v)] * std::ptrdiff_t{options_.steps}, entering.size()};
+        return {entering.data() + layout_.state_block[static_cast<std::size_t>(v)] * std::ptrdiff_t{options_.steps},
+                entering.size()};
     }
     std::vector<std::string> state_names() const {
         std::vector<std::string> names;
         for (std::size_t v = 0; v < layout_.used.size(); ++v)
-            if (graph_.values()[v].kind == value_info::origin::persistent && layout_.used[v]) names.push_back(graph_.values()[v].name);
+            if (graph_.values()[v].kind == value_info::origin::persistent && layout_.used[v])
+                names.push_back(graph_.values()[v].name);
         return names;
     }
     /// Goes on where the last forward() ended.
@@ -143,7 +151,8 @@ class program {
     /// Replays so far; set it to make a resumed run draw the same noise.
     std::uint64_t& replay_count() { return replays_; }
 
-    /// Name of the first value, in the order of computation, that holds a NaN or an infinity; empty when all are finite.
+    /// Name of the first value, in the order of computation, that holds a NaN or an infinity; empty when all are
+    /// finite.
     std::string first_non_finite() const {
         const auto bad = [&](int op, int t, int steps) -> std::string {
             for (const int out : graph_.operations()[static_cast<std::size_t>(op)]->outputs) {
@@ -183,7 +192,7 @@ class program {
     /// Number of operations that a replay runs.
     std::size_t operation_count() const { return kernels_.size(); }
 
-  private:
+private:
     friend class binder<Backend>;
 
     struct bound {
@@ -227,7 +236,8 @@ class program {
         if (options_.whole_batch() == options_.batch) return;
         for (std::size_t i = 0; i < plan_.live.size(); ++i)
             if (plan_.live[i] && graph_.operations()[i]->mixes_batch)
-                fail(graph_.operations()[i]->name, ": mixes rows of the batch, so the batch cannot be split over threads; use one");
+                fail(graph_.operations()[i]->name,
+                     ": mixes rows of the batch, so the batch cannot be split over threads; use one");
     }
 
     // States that start from a computed variable are copied in, and their gradient is handed back.
@@ -236,7 +246,8 @@ class program {
             for (const carried_state& s : graph_.scans()[k]) {
                 const auto from = static_cast<std::size_t>(s.initial.value), to = static_cast<std::size_t>(s.entering);
                 if (!layout_.used[to] || layout_.base[from] == layout_.base[to]) continue;
-                entry_copy c{static_cast<int>(k), place_view(s.initial, false), place_view(whole(s.entering), false), {}, {}};
+                entry_copy c{
+                    static_cast<int>(k), place_view(s.initial, false), place_view(whole(s.entering), false), {}, {}};
                 if (plan_.active[from] && !s.initial.detached) {
                     c.d_from = place_view(s.initial, true);
                     c.d_to = place_view(whole(s.entering), true);
@@ -264,7 +275,8 @@ class program {
         std::vector<kernel<Backend>*> at(graph_.operations().size(), nullptr);
         // Slots first: binders hand out pointers into the list.
         for (std::size_t i = 0; i < plan_.live.size(); ++i)
-            if (plan_.live[i] && graph_.operations()[i]->is_loss) losses_.emplace_back(graph_.operations()[i]->name, 0.0);
+            if (plan_.live[i] && graph_.operations()[i]->is_loss)
+                losses_.emplace_back(graph_.operations()[i]->name, 0.0);
         for (std::size_t i = 0; i < plan_.live.size(); ++i) {
             if (!plan_.live[i]) continue;
             kernels_.push_back(graph_.operations()[i]->bind(binder<Backend>(*this, static_cast<int>(i))));
@@ -317,8 +329,8 @@ class program {
     int find_value(const std::string& name, value_info::origin kind, const char* what) const {
         std::vector<std::string> names;
         for (std::size_t v = 0; v < graph_.values().size(); ++v) {
-            const bool right = kind == value_info::origin::input ? is_input(static_cast<int>(v))
-                                                                 : graph_.values()[v].kind == kind;
+            const bool right =
+                kind == value_info::origin::input ? is_input(static_cast<int>(v)) : graph_.values()[v].kind == kind;
             if (!right) continue;
             if (graph_.values()[v].name == name) return static_cast<int>(v);
             names.push_back(graph_.values()[v].name);
@@ -328,8 +340,8 @@ class program {
     std::span<real> find_buffer(const std::string& name, value_info::origin kind, const char* what) {
         const auto v = static_cast<std::size_t>(find_value(name, kind, what));
         require(layout_.base[v] >= 0, what, " '", name, "' is not used by this plan");
-        const std::ptrdiff_t rows = std::ptrdiff_t{options_.batch} *
-                                    (graph_.values()[v].rows == extent::batch ? 1 : options_.steps);
+        const std::ptrdiff_t rows =
+            std::ptrdiff_t{options_.batch} * (graph_.values()[v].rows == extent::batch ? 1 : options_.steps);
         return {arena_.data() + layout_.base[v], static_cast<std::size_t>(rows * graph_.values()[v].width)};
     }
     double* loss_slot(const std::string& name) {

@@ -3,9 +3,10 @@
 
 // scan: traces one time step and repeats it over T.
 //
-// `initial` is a reflected aggregate of [B, F] variables. `body` gets a copy of it whose variables are the entering state,
-// leaves the next state in it and returns what the caller wants to use: any body variable may be used afterwards, as
-// [T, B, F]. A variable from outside that is used in the body is "row t of it", so a scan needs no list of inputs.
+// `initial` is a reflected aggregate of [B, F] variables. `body` gets a copy of it whose variables are the entering
+// state, leaves the next state in it and returns what the caller wants to use: any body variable may be used
+// afterwards, as [T, B, F]. A variable from outside that is used in the body is "row t of it", so a scan needs no list
+// of inputs.
 
 #include <utility>
 #include <vector>

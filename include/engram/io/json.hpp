@@ -60,14 +60,17 @@ inline std::string json_text(const json& value) {
 }
 
 /// Writes the file whole or not at all.
-inline void write_json(const std::string& path, const json& value) { write_file(path, json_text(value)); }
+inline void write_json(const std::string& path, const json& value) {
+    write_file(path, json_text(value));
+}
 
 namespace detail {
 
 template <setting_type T>
 T setting_from_json(const std::string& name, const json& value) {
     const auto wrong = [&] {
-        fail(name, ": expected ", type_in_words<T>(), ", got ", value.dump(-1, ' ', false, json::error_handler_t::replace));
+        fail(name, ": expected ", type_in_words<T>(), ", got ",
+             value.dump(-1, ' ', false, json::error_handler_t::replace));
     };
     if constexpr (std::is_same_v<T, bool>) {
         if (!value.is_boolean()) wrong();
@@ -110,8 +113,10 @@ void settings_from_json(S& settings, const json& object, const std::string& pref
         for_each_member(settings, [&](std::string_view member, auto& value) {
             using type = std::remove_cvref_t<decltype(value)>;
             if (member != item.key()) return;
-            if constexpr (reflected<type>) settings_from_json(value, item.value(), name);
-            else value = setting_from_json<type>(name, item.value());
+            if constexpr (reflected<type>)
+                settings_from_json(value, item.value(), name);
+            else
+                value = setting_from_json<type>(name, item.value());
         });
     }
 }
@@ -125,9 +130,12 @@ json settings_to_json(const S& settings) {
     for_each_member(settings, [&](std::string_view member, const auto& value) {
         using type = std::remove_cvref_t<decltype(value)>;
         json& place = object[std::string(member)];
-        if constexpr (reflected<type>) place = settings_to_json(value);
-        else if constexpr (std::is_same_v<type, float>) place = parse<double>(member, to_text(value));
-        else place = value;
+        if constexpr (reflected<type>)
+            place = settings_to_json(value);
+        else if constexpr (std::is_same_v<type, float>)
+            place = parse<double>(member, to_text(value));
+        else
+            place = value;
     });
     return object;
 }

@@ -4,8 +4,8 @@
 // safetensors: named tensors and texts in one file, readable by every framework.
 //
 //     8 bytes   N, the length of the header, little-endian
-//     N bytes   JSON: {"__metadata__": {"key": "text"}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
-//     the rest  the numbers, little-endian, row-major, one tensor behind the other without holes
+//     N bytes   JSON: {"__metadata__": {"key": "text"}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0,
+//     24]}} the rest  the numbers, little-endian, row-major, one tensor behind the other without holes
 //
 // Files are written whole or not at all. Reading is strict: a header that lies (offsets out of range, overlapping or
 // with holes, a size that is not the shape's, a name that occurs twice) or a file that is too short or too long is an
@@ -16,8 +16,8 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <map>
 #include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,17 +33,24 @@ namespace engram {
 static_assert(std::endian::native == std::endian::little, "engram: safetensors files are little-endian");
 
 /// A number type of a tensor, by its name in the format; empty for types that are not supported.
-template <class T> inline constexpr std::string_view dtype_of = "";
-template <> inline constexpr std::string_view dtype_of<float> = "F32";
-template <> inline constexpr std::string_view dtype_of<double> = "F64";
-template <> inline constexpr std::string_view dtype_of<std::int32_t> = "I32";
-template <> inline constexpr std::string_view dtype_of<std::int64_t> = "I64";
-template <> inline constexpr std::string_view dtype_of<std::uint64_t> = "U64";
-template <> inline constexpr std::string_view dtype_of<std::uint8_t> = "U8";
+template <class T>
+inline constexpr std::string_view dtype_of = "";
+template <>
+inline constexpr std::string_view dtype_of<float> = "F32";
+template <>
+inline constexpr std::string_view dtype_of<double> = "F64";
+template <>
+inline constexpr std::string_view dtype_of<std::int32_t> = "I32";
+template <>
+inline constexpr std::string_view dtype_of<std::int64_t> = "I64";
+template <>
+inline constexpr std::string_view dtype_of<std::uint64_t> = "U64";
+template <>
+inline constexpr std::string_view dtype_of<std::uint8_t> = "U8";
 
 /// Named tensors, kept in the order of their names, and named texts.
 class safetensors {
-  public:
+public:
     struct tensor {
         std::string dtype;
         std::vector<std::int64_t> shape;
@@ -159,21 +166,24 @@ class safetensors {
         const std::span<const std::uint8_t> data = std::span(content).subspan(8 + static_cast<std::size_t>(length));
         layout order;
         for (const auto& item : header.items()) {
-            if (item.key() == "__metadata__") result.read_metadata(item.value());
-            else order.emplace(result.read_tensor(item.key(), item.value(), data), item.key());
+            if (item.key() == "__metadata__")
+                result.read_metadata(item.value());
+            else
+                order.emplace(result.read_tensor(item.key(), item.value(), data), item.key());
         }
         result.check_layout(order, static_cast<std::int64_t>(data.size()));
         result.check_sum();
         return result;
     }
 
-  private:
+private:
     /// First byte, and the one behind the last, of every tensor, and its name.
     using layout = std::multimap<std::pair<std::int64_t, std::int64_t>, std::string>;
 
     static constexpr const char* checksum_key = "engram.checksum";
 
-    /// FNV-1a over words of 8 bytes, the last one of each piece filled with zeros: texts, names, types, shapes, numbers.
+    /// FNV-1a over words of 8 bytes, the last one of each piece filled with zeros: texts, names, types, shapes,
+    /// numbers.
     std::uint64_t checksum() const {
         std::uint64_t sum = 0xcbf29ce484222325u;
         const auto add = [&](const auto& piece) {
@@ -247,8 +257,8 @@ class safetensors {
         std::int64_t last = 0;
         for (const auto& [place, name] : order) {
             require(place.first >= last, source_, ": tensor '", name, "' overlaps the one before it");
-            require(place.first == last, source_, ": nothing describes the ", place.first - last, " bytes before tensor '",
-                    name, "'");
+            require(place.first == last, source_, ": nothing describes the ", place.first - last,
+                    " bytes before tensor '", name, "'");
             last = place.second;
         }
         require(last == size, source_, ": nothing describes the last ", size - last, " bytes");
@@ -259,7 +269,8 @@ class safetensors {
         if (found == metadata.end()) return;
         const std::string expected = found->second;
         metadata.erase(found);
-        require(expected == std::to_string(checksum()), source_, ": it does not match its checksum; the file is corrupt");
+        require(expected == std::to_string(checksum()), source_,
+                ": it does not match its checksum; the file is corrupt");
     }
 
     std::string source_ = "tensors";

@@ -1,15 +1,17 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Convolutions of channels-last images, and their gradients, through the packed products: no unrolled copy of the image.
+// Convolutions of channels-last images, and their gradients, through the packed products: no unrolled copy of the
+// image.
 //
 //   y[oy, ox, f] = b[f] + sum over ky, kx, c of x[oy s + ky - before, ox s + kx - before, c] w[ky, kx, c, f]
 //
-// Images are rows of a batch, [height * width * channels] each; weights are [kernel * kernel * channels, filters] in the order
-// ky, kx, c. Padding is TensorFlow's SAME with zeros: ceil(size / stride) outputs, the odd zero after. In a padded image, a
-// window row is kernel * channels contiguous numbers, so a row of outputs is one product of `kernel` parts whose rows
-// overlap. For the data gradient, inputs with the same remainder modulo the stride see the same taps: each of the
-// stride^2 classes is a convolution of stride one over dy with the taps reversed, and no multiplication by inserted zeros.
+// Images are rows of a batch, [height * width * channels] each; weights are [kernel * kernel * channels, filters] in
+// the order ky, kx, c. Padding is TensorFlow's SAME with zeros: ceil(size / stride) outputs, the odd zero after. In a
+// padded image, a window row is kernel * channels contiguous numbers, so a row of outputs is one product of `kernel`
+// parts whose rows overlap. For the data gradient, inputs with the same remainder modulo the stride see the same taps:
+// each of the stride^2 classes is a convolution of stride one over dy with the taps reversed, and no multiplication by
+// inserted zeros.
 //
 // A transposed convolution is the data gradient of the convolution that its shape describes: [out_height, out_width,
 // filters] to [height, width, channels].
@@ -58,7 +60,8 @@ struct convolution_shape {
         require(height > 0 && width > 0 && channels > 0 && filters > 0 && stride > 0,
                 "convolution: sizes must be positive, here ", height, " x ", width, " x ", channels, " to ", filters,
                 " filters, stride ", stride);
-        require(kernel > 0 && kernel <= largest_kernel, "convolution: kernel ", kernel, " is not in 1..", largest_kernel);
+        require(kernel > 0 && kernel <= largest_kernel, "convolution: kernel ", kernel, " is not in 1..",
+                largest_kernel);
     }
 };
 
@@ -104,9 +107,9 @@ const Real* padded_image(const convolution_shape& s, const Real* x, Real* scratc
 }
 
 template <class Real>
-void convolution_forward(const convolution_shape& s, const packed_weights<Real>& weights, const Real* bias, bool accumulate,
-                         const Real* x, std::ptrdiff_t x_stride, Real* y, std::ptrdiff_t y_stride, int images,
-                         Real* scratch) {
+void convolution_forward(const convolution_shape& s, const packed_weights<Real>& weights, const Real* bias,
+                         bool accumulate, const Real* x, std::ptrdiff_t x_stride, Real* y, std::ptrdiff_t y_stride,
+                         int images, Real* scratch) {
     const int depth = s.kernel * s.channels;
     const std::ptrdiff_t line = std::ptrdiff_t(s.padded_width()) * s.channels;
     std::array<product_part<Real>, convolution_shape::largest_kernel> parts;
@@ -124,13 +127,14 @@ void convolution_forward(const convolution_shape& s, const packed_weights<Real>&
 
 /// y = b + w * x; bias may be null. Strides are those from image to image.
 template <class Real>
-void convolution_forward(const convolution_shape& s, const packed_weights<Real>& weights, const Real* bias, const Real* x,
-                         std::ptrdiff_t x_stride, Real* y, std::ptrdiff_t y_stride, int images, Real* scratch) {
+void convolution_forward(const convolution_shape& s, const packed_weights<Real>& weights, const Real* bias,
+                         const Real* x, std::ptrdiff_t x_stride, Real* y, std::ptrdiff_t y_stride, int images,
+                         Real* scratch) {
     convolution_forward(s, weights, bias, false, x, x_stride, y, y_stride, images, scratch);
 }
 
-/// Weights [kernel * kernel * channels, filters] packed as the data gradient reads them: [classes of taps, reversed taps,
-/// filters] by channels. Resizes on the first call only.
+/// Weights [kernel * kernel * channels, filters] packed as the data gradient reads them: [classes of taps, reversed
+/// taps, filters] by channels. Resizes on the first call only.
 template <class Real>
 void pack_flipped(const convolution_shape& s, const Real* w, packed_weights<Real>& packed) {
     s.check();
@@ -180,16 +184,16 @@ void transposed_convolution_forward(const convolution_shape& s, const packed_wei
 
 template <class Real>
 void transposed_convolution_forward(const convolution_shape& s, const packed_weights<Real>& flipped, const Real* bias,
-                                    const Real* x, std::ptrdiff_t x_stride, Real* y, std::ptrdiff_t y_stride, int images,
-                                    Real* scratch) {
+                                    const Real* x, std::ptrdiff_t x_stride, Real* y, std::ptrdiff_t y_stride,
+                                    int images, Real* scratch) {
     transposed_convolution_forward(s, flipped, bias, false, x, x_stride, y, y_stride, images, scratch);
 }
 
 /// dx (=|+=) the gradient to the images, with weights from pack_flipped.
 template <class Real>
 void convolution_data_gradient(const convolution_shape& s, const packed_weights<Real>& flipped, const Real* dy,
-                               std::ptrdiff_t dy_stride, Real* dx, std::ptrdiff_t dx_stride, bool accumulate, int images,
-                               Real* scratch) {
+                               std::ptrdiff_t dy_stride, Real* dx, std::ptrdiff_t dx_stride, bool accumulate,
+                               int images, Real* scratch) {
     const Real* no_bias = nullptr;
     transposed_convolution_forward(s, flipped, no_bias, accumulate, dy, dy_stride, dx, dx_stride, images, scratch);
 }
@@ -197,7 +201,8 @@ void convolution_data_gradient(const convolution_shape& s, const packed_weights<
 /// dw [kernel * kernel * channels, filters] and db [filters] (=|+=) their gradients, images in order; db may be null.
 template <class Real>
 void convolution_weight_gradient(const convolution_shape& s, const Real* x, std::ptrdiff_t x_stride, const Real* dy,
-                                 std::ptrdiff_t dy_stride, int images, Real* dw, Real* db, bool accumulate, Real* scratch) {
+                                 std::ptrdiff_t dy_stride, int images, Real* dw, Real* db, bool accumulate,
+                                 Real* scratch) {
     const int depth = s.kernel * s.channels, columns = s.padded_width(), out = s.out_width(), rows = gradient_rows(s);
     const std::ptrdiff_t line = std::ptrdiff_t(columns) * s.channels;
     if (!accumulate) {
@@ -223,32 +228,33 @@ void convolution_weight_gradient(const convolution_shape& s, const Real* x, std:
                 }
             }
             for (int ky = 0; ky < s.kernel; ++ky)
-                multiply_transposed(padded + (oy * s.stride + ky) * line, std::ptrdiff_t(s.stride) * s.channels, depth, from,
-                                    s.filters, s.filters, m, dw + std::ptrdiff_t(ky) * depth * s.filters, s.filters, true,
-                                    workspace);
+                multiply_transposed(padded + (oy * s.stride + ky) * line, std::ptrdiff_t(s.stride) * s.channels, depth,
+                                    from, s.filters, s.filters, m, dw + std::ptrdiff_t(ky) * depth * s.filters,
+                                    s.filters, true, workspace);
         }
     }
 }
 
 template <class Real>
-void convolution_weight_gradient(const convolution_shape& s, const Real* x, const Real* dy, int images, Real* dw, Real* db,
-                                 bool accumulate, Real* scratch) {
+void convolution_weight_gradient(const convolution_shape& s, const Real* x, const Real* dy, int images, Real* dw,
+                                 Real* db, bool accumulate, Real* scratch) {
     convolution_weight_gradient(s, x, s.inputs(), dy, s.outputs(), images, dw, db, accumulate, scratch);
 }
 
 /// dx (=|+=) of a transposed convolution: the convolution itself, with its forward packing.
 template <class Real>
-void transposed_convolution_data_gradient(const convolution_shape& s, const packed_weights<Real>& weights, const Real* dy,
-                                          std::ptrdiff_t dy_stride, Real* dx, std::ptrdiff_t dx_stride, bool accumulate,
-                                          int images, Real* scratch) {
+void transposed_convolution_data_gradient(const convolution_shape& s, const packed_weights<Real>& weights,
+                                          const Real* dy, std::ptrdiff_t dy_stride, Real* dx, std::ptrdiff_t dx_stride,
+                                          bool accumulate, int images, Real* scratch) {
     const Real* no_bias = nullptr;
     convolution_forward(s, weights, no_bias, accumulate, dy, dy_stride, dx, dx_stride, images, scratch);
 }
 
-/// dw as the convolution has it, db [channels] of the transposed convolution's own bias; x [out_height, out_width, filters].
+/// dw as the convolution has it, db [channels] of the transposed convolution's own bias; x [out_height, out_width,
+/// filters].
 template <class Real>
-void transposed_convolution_weight_gradient(const convolution_shape& s, const Real* x, const Real* dy, int images, Real* dw,
-                                            Real* db, bool accumulate, Real* scratch) {
+void transposed_convolution_weight_gradient(const convolution_shape& s, const Real* x, const Real* dy, int images,
+                                            Real* dw, Real* db, bool accumulate, Real* scratch) {
     Real* no_bias = nullptr;
     convolution_weight_gradient(s, dy, x, images, dw, no_bias, accumulate, scratch);
     if (db) sum_rows(dy, s.channels, s.channels, images * s.height * s.width, db, accumulate);

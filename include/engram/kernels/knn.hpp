@@ -121,8 +121,8 @@ int knn_select(const knn_ring<Real>& ring, const Real* query, int k, int* slot, 
 }
 
 /// m [V] = sum_j w_j v_j over `found` neighbours with keys [found, D] and contents [found, C], v_j = content_j +
-/// value_offset. Keeps distance [found] and weight [found] for the gradient. No neighbour: m = 0. With `rows`, neighbour
-/// j is row rows[j] of keys and contents.
+/// value_offset. Keeps distance [found] and weight [found] for the gradient. No neighbour: m = 0. With `rows`,
+/// neighbour j is row rows[j] of keys and contents.
 template <class Real>
 void knn_read(const Real* query, const Real* keys, int key_width, const Real* content, int content_width,
               int value_offset, int value_width, int found, Real epsilon, Real* distance, Real* weight, Real* read,
@@ -130,8 +130,7 @@ void knn_read(const Real* query, const Real* keys, int key_width, const Real* co
     const auto row = [rows](int j) { return std::ptrdiff_t(rows ? rows[j] : j); };
     std::fill_n(read, value_width, Real(0));
     if (found <= 0) return;
-    for (int j = 0; j < found; ++j)
-        distance[j] = squared_distance(query, keys + row(j) * key_width, key_width);
+    for (int j = 0; j < found; ++j) distance[j] = squared_distance(query, keys + row(j) * key_width, key_width);
     // Scaled by the nearest: u lies in (0, 1], so that neither tiny nor huge distances overflow or vanish.
     const Real nearest = epsilon + *std::min_element(distance, distance + found);
     Real total = 0;
@@ -147,8 +146,7 @@ void knn_read(const Real* query, const Real* keys, int key_width, const Real* co
 template <class Real>
 void knn_read_gradient(const Real* query, const Real* keys, int key_width, const Real* content, int content_width,
                        int value_offset, int value_width, int found, Real epsilon, const Real* distance,
-                       const Real* weight, const Real* d_read, Real* d_query, Real* d_keys,
-                       const int* rows = nullptr) {
+                       const Real* weight, const Real* d_read, Real* d_query, Real* d_keys, const int* rows = nullptr) {
     const auto row = [rows](int j) { return std::ptrdiff_t(rows ? rows[j] : j); };
     const auto d_weight = [&](int j) {
         return dot(d_read, content + row(j) * content_width + value_offset, value_width);

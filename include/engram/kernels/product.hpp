@@ -3,10 +3,10 @@
 
 // Matrix products of few rows by large weights, y = b + sum_p x_p W_p, and their weight gradients, dW = x^T dy.
 //
-// General libraries repack the weights at every call; here they are packed once, when they change, into column panels that
-// a register tile reads in order. Every output element is ONE chain of fused multiply-adds in a fixed order (bias or old
-// y, then the parts, then their rows), whatever the number of rows of the call: a row computed alone, in a batch or
-// in a shard has the same bits.
+// General libraries repack the weights at every call; here they are packed once, when they change, into column panels
+// that a register tile reads in order. Every output element is ONE chain of fused multiply-adds in a fixed order (bias
+// or old y, then the parts, then their rows), whatever the number of rows of the call: a row computed alone, in a batch
+// or in a shard has the same bits.
 //
 // Row-major everywhere: x [m, k], W [k, n], y [m, n]; a row stride may be smaller than the row (overlapping rows, as in
 // convolutions). No call allocates but packed_weights::resize.
@@ -34,7 +34,7 @@ inline constexpr int product_tile_vectors = 2;
 /// one vector can hold is only that wide.
 template <class Real>
 class packed_weights {
-   public:
+public:
     static constexpr int width = pack<Real>::width;
     static constexpr int panel = product_tile_vectors * width;
 
@@ -72,7 +72,8 @@ class packed_weights {
             for (int first = 0; first < rows_; first += line) {
                 const int last = std::min(first + line, rows_);
                 int column = 0;
-                for (; column + few <= used; column += few) block(first, last, column, std::integral_constant<int, few>{});
+                for (; column + few <= used; column += few)
+                    block(first, last, column, std::integral_constant<int, few>{});
                 for (; column < used; ++column) block(first, last, column, std::integral_constant<int, 1>{});
             }
         }
@@ -99,7 +100,7 @@ class packed_weights {
         return data_.get() + std::ptrdiff_t(p) * panel * rows_ + std::ptrdiff_t(row) * panel_vectors(p) * width;
     }
 
-   private:
+private:
     static constexpr std::align_val_t alignment{64};
     struct release {
         void operator()(Real* p) const { ::operator delete(p, alignment); }
@@ -123,7 +124,7 @@ struct product_part {
 /// array in memory if a loop indexes it, at a third of the speed.
 template <class Real, int Rows, int Vectors>
 class product_tile {
-   public:
+public:
     static constexpr int width = pack<Real>::width;
 
     /// From y, a row of biases, or zero; `columns` of the Vectors * width exist in memory.
@@ -140,8 +141,8 @@ class product_tile {
     }
 
     /// Adds x[row * row_stride + k * step] * w[k * w_step + column] for k = 0 .. count - 1, in this order.
-    ENGRAM_HD void add(const Real* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Real* w, std::ptrdiff_t w_step,
-                       int count) {
+    ENGRAM_HD void add(const Real* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Real* w,
+                       std::ptrdiff_t w_step, int count) {
         add(x, row_stride, step, w, w_step, count, std::make_integer_sequence<int, Rows>{},
             std::make_integer_sequence<int, Vectors>{}, std::make_integer_sequence<int, Rows * Vectors>{});
     }
@@ -156,11 +157,11 @@ class product_tile {
         });
     }
 
-   private:
+private:
     template <int... R, int... V, int... I>
-    ENGRAM_HD void add(const Real* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Real* w, std::ptrdiff_t w_step,
-                       int count, std::integer_sequence<int, R...>, std::integer_sequence<int, V...>,
-                       std::integer_sequence<int, I...>) {
+    ENGRAM_HD void add(const Real* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Real* w,
+                       std::ptrdiff_t w_step, int count, std::integer_sequence<int, R...>,
+                       std::integer_sequence<int, V...>, std::integer_sequence<int, I...>) {
         const Real* rows[Rows] = {x + R * row_stride...};
         pack<Real> sums[Rows * Vectors] = {sums_[I]...};
         for (int k = 0; k < count; ++k) {
@@ -176,7 +177,8 @@ class product_tile {
     static ENGRAM_HD void each(Body body) {
         [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
             (body(std::integral_constant<int, I / Vectors>{}, std::integral_constant<int, I % Vectors>{}), ...);
-        }(std::make_integer_sequence<int, Rows * Vectors>{});
+        }
+        (std::make_integer_sequence<int, Rows * Vectors>{});
     }
 
     static ENGRAM_HD pack<Real> read(const Real* row, int vector, int columns) {
@@ -224,17 +226,18 @@ void multiply(const product_part<Real>* parts, int count, const Real* bias, bool
         for (int p = 0; p < shape.panels(); ++p) {
             const int column = p * weights::panel, columns = std::min(weights::panel, shape.columns() - column);
             const auto tiles = [&](auto vectors) __attribute__((always_inline)) {
-                for_row_tiles(first, last, [&](int row, auto rows) __attribute__((always_inline)) {
-                    product_tile<Real, rows(), vectors()> tile;
-                    Real* to = y + row * y_stride + column;
-                    tile.start(bias ? bias + column : nullptr, to, y_stride, accumulate, columns);
-                    for (int i = 0; i < count; ++i) {
-                        const auto& part = parts[i];
-                        tile.add(part.x + row * part.stride, part.stride, 1, part.weights->panel_row(p, part.first_row),
-                                 vectors() * weights::width, part.rows);
-                    }
-                    tile.finish(to, y_stride, columns);
-                });
+                for_row_tiles(
+                    first, last, [&](int row, auto rows) __attribute__((always_inline)) {
+                        product_tile<Real, rows(), vectors()> tile;
+                        Real* to = y + row * y_stride + column;
+                        tile.start(bias ? bias + column : nullptr, to, y_stride, accumulate, columns);
+                        for (int i = 0; i < count; ++i) {
+                            const auto& part = parts[i];
+                            tile.add(part.x + row * part.stride, part.stride, 1,
+                                     part.weights->panel_row(p, part.first_row), vectors() * weights::width, part.rows);
+                        }
+                        tile.finish(to, y_stride, columns);
+                    });
             };
             if (columns > weights::width)
                 tiles(std::integral_constant<int, product_tile_vectors>{});
@@ -293,16 +296,17 @@ void multiply_transposed(const Real* x, std::ptrdiff_t x_stride, int k, const Re
                         }
                 const Real* w = gather_dy ? dy_panel : dys + column;
                 const std::ptrdiff_t w_step = gather_dy ? span : dy_stride;
-                for_row_tiles(0, k, [&](int row, auto tile_rows) __attribute__((always_inline)) {
-                    product_tile<Real, tile_rows(), vectors()> tile;
-                    Real* to = dw + row * dw_stride + column;
-                    tile.start(nullptr, to, dw_stride, add, columns);
-                    if (gather_x)
-                        tile.add(workspace + std::ptrdiff_t(row) * rows, 1, tile_rows(), w, w_step, rows);
-                    else
-                        tile.add(xs + row, 1, x_stride, w, w_step, rows);
-                    tile.finish(to, dw_stride, columns);
-                });
+                for_row_tiles(
+                    0, k, [&](int row, auto tile_rows) __attribute__((always_inline)) {
+                        product_tile<Real, tile_rows(), vectors()> tile;
+                        Real* to = dw + row * dw_stride + column;
+                        tile.start(nullptr, to, dw_stride, add, columns);
+                        if (gather_x)
+                            tile.add(workspace + std::ptrdiff_t(row) * rows, 1, tile_rows(), w, w_step, rows);
+                        else
+                            tile.add(xs + row, 1, x_stride, w, w_step, rows);
+                        tile.finish(to, dw_stride, columns);
+                    });
             };
             if (columns > width)
                 tiles(std::integral_constant<int, product_tile_vectors>{});

@@ -14,6 +14,9 @@
 
 #include "engram/core/pack.hpp"
 
+// Wrapped by hand: clang-format 14 mangles template lambdas.
+// clang-format off
+
 namespace engram {
 
 /// Whether any lane is true.
@@ -205,3 +208,5 @@ template <bool Add, class Real>
 }
 
 }  // namespace engram
+
+// clang-format on

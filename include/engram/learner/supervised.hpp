@@ -1,10 +1,11 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Supervised learning of a class at every step: cross-entropy of the logits against a target, backpropagated through the
-// unroll (BPTT; truncated where states are carried from one unroll to the next).
+// Supervised learning of a class at every step: cross-entropy of the logits against a target, backpropagated through
+// the unroll (BPTT; truncated where states are carried from one unroll to the next).
 //
-// Trajectory inputs [T, B, 1]: target (class index) and weight (0 leaves a step out). The loss is the mean over all rows.
+// Trajectory inputs [T, B, 1]: target (class index) and weight (0 leaves a step out). The loss is the mean over all
+// rows.
 
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/loss.hpp>
@@ -29,9 +30,10 @@ struct supervised {
     };
 
     template <class Backend>
-    static heads<var<Backend>> add_heads(graph<Backend>& g, const settings&, const var<Backend>& h, const task_shape& task) {
+    static heads<var<Backend>> add_heads(graph<Backend>& g, const settings&, const var<Backend>& h,
+                                         const task_shape& task) {
         const auto classes = g.declare_linear("classes", h.width, task.actions);
-        const auto logits = affine<Backend>("classes", {h}, classes);
+        const auto logits = affine("classes", h, classes);
         return {logits, logits, log_softmax("log_classes", logits)};
     }
     template <class Backend>

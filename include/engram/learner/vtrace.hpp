@@ -5,8 +5,8 @@
 //
 //   L = sum_{t,b} [ -log pi(a_t) A_t + c_baseline 1/2 (v_t - V_t)^2 + c_entropy sum_a pi log pi ]
 //
-// Sums over time and batch, as IMPALA does: with Adam's epsilon of 1e-4 and a norm clip of 40 this scale is part of what
-// makes learning robust (docs/results/mra.md). Targets v_t and advantages A_t are constants.
+// Sums over time and batch, as IMPALA does: with Adam's epsilon of 1e-4 and a norm clip of 40 this scale is part of
+// what makes learning robust (docs/results/mra.md). Targets v_t and advantages A_t are constants.
 //
 // Trajectory inputs, [T, B, 1] unless said: action (index), reward, continues (0 where the step ended the episode),
 // behaviour_log_probability (log mu(a_t)), bootstrap [B, 1] (the value after the last step).
@@ -32,7 +32,7 @@ struct negative_entropy {
     auto operator()(auto log_probability) const { return exp(log_probability) * log_probability; }
 };
 struct scale_by {
-    float factor;
+    double factor;
     auto operator()(auto x) const { return x * factor; }
 };
 
@@ -59,13 +59,14 @@ struct vtrace {
     };
 
     template <class Backend>
-    static heads<var<Backend>> add_heads(graph<Backend>& g, const settings&, const var<Backend>& h, const task_shape& task) {
+    static heads<var<Backend>> add_heads(graph<Backend>& g, const settings&, const var<Backend>& h,
+                                         const task_shape& task) {
         using real = typename Backend::real;
         // A nearly uniform policy and a value near zero: the first updates are not spent on undoing chance.
         const auto policy = g.declare_linear("policy", h.width, task.actions, initial::fan_in<real>(0.1));
         const auto value = g.declare_linear("value", h.width, 1, initial::fan_in<real>(0.1));
-        const auto logits = affine<Backend>("policy", {h}, policy);
-        return {logits, affine<Backend>("value", {h}, value), log_softmax("log_policy", logits)};
+        const auto logits = affine("policy", h, policy);
+        return {logits, affine("value", h, value), log_softmax("log_policy", logits)};
     }
 
     template <class Backend>
@@ -75,11 +76,13 @@ struct vtrace {
         const auto bootstrap = g.input("bootstrap", 1, extent::batch);
         const auto taken = pick("taken", out.log_policy, action);
         const auto ratio = map("log_ratio", subtract{}, stop_gradient(taken), behaviour);
-        const auto discount = map("discount", scale_by{static_cast<float>(s.discount)}, continues);
-        const auto returns = vtrace_targets("vtrace", ratio, reward, discount, stop_gradient(out.value), bootstrap, {s.rho_bar, s.c_bar, 1});
+        const auto discount = map("discount", scale_by{s.discount}, continues);
+        const auto returns = vtrace_targets("vtrace", ratio, reward, discount, stop_gradient(out.value), bootstrap,
+                                            {s.rho_bar, s.c_bar, 1});
         add_loss("policy_loss", map("policy_gradient", policy_gradient{}, taken, returns.advantage));
         add_loss("baseline_loss", map("baseline_error", baseline_error{}, returns.target, out.value), s.baseline_cost);
-        add_loss("entropy_loss", sum_columns("entropy", map("negative_entropy", negative_entropy{}, out.log_policy)), s.entropy_cost);
+        add_loss("entropy_loss", sum_columns("entropy", map("negative_entropy", negative_entropy{}, out.log_policy)),
+                 s.entropy_cost);
     }
 };
 

@@ -3,14 +3,17 @@
 
 // The episodic memory of the Memory Recall Agent: a FIFO ring read by k nearest neighbours (facts 1.3, 1.4).
 //
-//   q = W_q [x_t, h_{t-1}] + b_q;  the K slots whose cached key is nearest to q;  k_j = W_k [p_j, v_j] + b_k recomputed;
-//   d_j = |q - k_j|^2,  w_j = 1 / (epsilon + d_j) normalised,  m_t = sum_j w_j v_j;  then p <- x_t, v <- h_t (constants)
+//   q = W_q [x_t, h_{t-1}] + b_q;  the K slots whose cached key is nearest to q;  k_j = W_k [p_j, v_j] + b_k
+//   recomputed; d_j = |q - k_j|^2,  w_j = 1 / (epsilon + d_j) normalised,  m_t = sum_j w_j v_j;  then p <- x_t, v <-
+//   h_t (constants)
 //
 // Jumpy backpropagation reaches W_k through the recomputed keys; without it (`fifo_knn_no_jumpy`) the cached keys are
-// used and W_k stays as it was drawn. Ties go to the lower slot; with fewer than K entries all are used, with none m = 0.
+// used and W_k stays as it was drawn. Ties go to the lower slot; with fewer than K entries all are used, with none m =
+// 0.
 //
 // Keys and queries start equal, with zeros on the h and v rows: two encodings of one image are near each other before
-// anything is learnt. From independent starts retrieval stays at chance (docs/results/mra.md). `tied_start` turns it off.
+// anything is learnt. From independent starts retrieval stays at chance (docs/results/mra.md). `tied_start` turns it
+// off.
 
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/knn.hpp>
@@ -58,7 +61,8 @@ struct basic_fifo_knn {
         weights w;
         const auto first = s.tied_start ? initial::fan_in_rows<real>(z.observed) : initial::fan_in<real>();
         w.key = g.declare_linear("key", columns, s.key, first);
-        w.query = g.declare_linear("query", columns, s.key, s.tied_start ? initial::copy_of(g.store(), w.key.weight) : first);
+        w.query =
+            g.declare_linear("query", columns, s.key, s.tied_start ? initial::copy_of(g.store(), w.key.weight) : first);
         w.ring = add_knn_memory(g, "ring", s.slots, columns, s.key);
         w.observed = z.observed;
         w.held = z.held;
@@ -88,7 +92,7 @@ struct basic_fifo_knn {
     template <class Var>
     static void write(const settings&, const weights& w, const std::vector<Var>& content, state<Var>&) {
         const Var stored = record("stored", content);
-        knn_write(w.ring, stored, affine<typename std::remove_pointer_t<decltype(stored.owner)>::backend>("key", {stored}, w.key));
+        knn_write(w.ring, stored, affine("key", stored, w.key));
     }
 };
 

@@ -39,13 +39,13 @@ struct memory_sizes {
 template <class Var>
 struct recalled {
     std::vector<Var> context;
-    std::vector<Var> weight, when;    // read weights [T, B, R] and the writes they belong to (-1: none)
+    std::vector<Var> weight, when;  // read weights [T, B, R] and the writes they belong to (-1: none)
 };
 
 /// All that an auxiliary loss may look at; everything is [T, B, .].
 template <class Var>
 struct trajectory {
-    Var observation, x, h, last_action, last_reward, reset;    // last_action is one-hot
+    Var observation, x, h, last_action, last_reward, reset;  // last_action is one-hot
 };
 
 namespace slot {
@@ -68,7 +68,8 @@ concept can_encode = requires(graph<slot::backend>& g, const typename P::setting
     { P::encode(s, w, v, size) } -> std::same_as<slot::variable>;
 };
 template <class P>
-concept can_decode = requires(graph<slot::backend>& g, const typename P::settings& s, slot::variable v, image_shape size) {
+concept can_decode = requires(graph<slot::backend>& g, const typename P::settings& s, slot::variable v,
+                              image_shape size) {
     { P::decode(s, P::declare_decoder(g, s, size, 1), v, size) } -> std::same_as<slot::variable>;
 };
 template <class P>
@@ -95,7 +96,8 @@ concept can_begin = requires(graph<slot::backend>& g, const typename P::settings
     { P::context_width(s, z) } -> std::convertible_to<int>;
 };
 template <class P>
-concept can_forget = requires(const typename P::weights& w, slot::variable reset, typename P::template state<slot::variable>& state) {
+concept can_forget = requires(const typename P::weights& w, slot::variable reset,
+                              typename P::template state<slot::variable>& state) {
     P::forget(w, reset, state);
 };
 template <class P>
@@ -104,15 +106,19 @@ concept can_read = requires(const typename P::settings& s, const typename P::wei
     { P::read(s, w, cue, state) } -> std::same_as<recalled<slot::variable>>;
 };
 template <class P>
-concept can_write = requires(const typename P::settings& s, const typename P::weights& w, const slot::variables& content,
-                             typename P::template state<slot::variable>& state) { P::write(s, w, content, state); };
+concept can_write = requires(const typename P::settings& s, const typename P::weights& w,
+                             const slot::variables& content, typename P::template state<slot::variable>& state) {
+    P::write(s, w, content, state);
+};
 template <class P>
-concept memory_policy = claims<P, memory_role> && has_settings<P> && can_begin<P> && can_forget<P> && can_read<P> && can_write<P>;
+concept memory_policy =
+    claims<P, memory_role> && has_settings<P> && can_begin<P> && can_forget<P> && can_read<P> && can_write<P>;
 
 // --- auxiliary: trajectory -> losses of its own ---
 template <class P, class Encoder>
-concept can_assist = requires(graph<slot::backend>& g, const typename P::settings& s, const typename Encoder::settings& e,
-                              const trajectory<slot::variable>& seen, const task_shape& task) {
+concept can_assist = requires(graph<slot::backend>& g, const typename P::settings& s,
+                              const typename Encoder::settings& e, const trajectory<slot::variable>& seen,
+                              const task_shape& task) {
     P::template add_losses<Encoder>(g, s, e, seen, task);
 };
 template <class P>
@@ -130,7 +136,8 @@ struct clear_on_reset {
 /// Masks every variable of a state at the rows whose episode begins with this step.
 template <class State, class Var>
 void reset_rows(State& state, const Var& reset) {
-    for_each_leaf(state, "", [&](const auto& path, Var& leaf) { leaf = map("reset." + path, clear_on_reset{}, reset, leaf); });
+    for_each_leaf(state, "",
+                  [&](const auto& path, Var& leaf) { leaf = map("reset." + path, clear_on_reset{}, reset, leaf); });
 }
 
 }  // namespace engram

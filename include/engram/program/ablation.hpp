@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// A program for one agent type: `int main(int argc, char** argv) { return run_ablation<my_agent>("my_agent", argc, argv); }`
-// trains, evaluates, describes and samples it.
+// A program for one agent type: `int main(int argc, char** argv) { return run_ablation<my_agent>("my_agent", argc,
+// argv); }` trains, evaluates, describes and samples it.
 //
 // An agent is seen by the rest of the program as an `ablation`: its settings as text, and a way to trace it. A traced
 // model does not depend on the policies any more, so everything behind this face is compiled once, in engram_program.

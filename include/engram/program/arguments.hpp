@@ -12,8 +12,8 @@ namespace engram {
 
 struct arguments {
     std::string command;
-    std::optional<std::string> task, steps, seed, out, preset, threads, device, data, stimuli, mode, from, episodes, evaluate,
-        checkpoint_every;
+    std::optional<std::string> task, steps, seed, out, preset, threads, device, data, stimuli, mode, from, episodes,
+        evaluate, checkpoint_every;
     std::vector<std::string> set, level;
     bool resume = false, quiet = false;
 };

@@ -1,11 +1,11 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The operations of the library, float on the CPU, compiled once in engram_program: a program of one agent then holds its
-// trace and links the rest, which makes it compile in a third of the time.
+// The operations of the library, float on the CPU, compiled once in engram_program: a program of one agent then holds
+// its trace and links the rest, which makes it compile in a third of the time.
 //
-// An operation's kernels are instantiated by its virtual bind() alone, so declaring the operation extern leaves them all
-// out. One that is missing here, a user's own for instance, is compiled where it is used, as everywhere else.
+// An operation's kernels are instantiated by its virtual bind() alone, so declaring the operation extern leaves them
+// all out. One that is missing here, a user's own for instance, is compiled where it is used, as everywhere else.
 
 #include <engram/auxiliary/reconstruction.hpp>
 #include <engram/controller/feed_forward.hpp>

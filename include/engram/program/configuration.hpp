@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// All that determines a run: the agent with its settings, the task, the seed, the length. It is written to config.json of
-// the run folder and, without what may change from one resumption to the next, into every checkpoint.
+// All that determines a run: the agent with its settings, the task, the seed, the length. It is written to config.json
+// of the run folder and, without what may change from one resumption to the next, into every checkpoint.
 
 #include <cstdint>
 #include <memory>

@@ -18,14 +18,14 @@ namespace engram {
 struct preset_value {
     const char* setting;
     const char* value;
-    const char* with = "";    // only for agents that have this setting too
-    const char* task = "";    // only for this task
+    const char* with = "";  // only for agents that have this setting too
+    const char* task = "";  // only for this task
 };
 
 struct preset {
     std::string name;
     std::int64_t steps;
-    std::vector<preset_value> values;    // later ones win
+    std::vector<preset_value> values;  // later ones win
 };
 
 inline const std::vector<preset>& presets() {

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// A progress bar on stderr: on a terminal one line, drawn at most five times a second; elsewhere a line every half minute.
+// A progress bar on stderr: on a terminal one line, drawn at most five times a second; elsewhere a line every half
+// minute.
 
 #include <chrono>
 #include <cstdint>

@@ -52,8 +52,8 @@ private:
 
 /// Marks a checkpoint with what wrote it.
 void stamp_checkpoint(safetensors& file, const configuration& config);
-/// Throws, saying what differs, unless the checkpoint was written by this ablation on this task; with `exactly`, with the
-/// same settings, seed and threads too.
+/// Throws, saying what differs, unless the checkpoint was written by this ablation on this task; with `exactly`, with
+/// the same settings, seed and threads too.
 void check_checkpoint(const safetensors& file, const configuration& config, bool exactly);
 /// The weights alone.
 void load_weights(const safetensors& file, parameters<float>& store);
@@ -62,7 +62,8 @@ void load_weights(const safetensors& file, parameters<float>& store);
 bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& levels, int episodes, std::uint64_t seed,
                      const std::function<bool()>& stop, json& summary);
 /// One episode with what the memory read, where the agent has one that tells and the task has trials.
-bool record_retrieval(const prepared_run& run, const std::string& ablation, std::uint64_t seed, const std::string& path);
+bool record_retrieval(const prepared_run& run, const std::string& ablation, std::uint64_t seed,
+                      const std::string& path);
 /// The table of levels of a summary.
 std::string level_table(const json& summary);
 

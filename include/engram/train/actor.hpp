@@ -3,8 +3,8 @@
 
 // A vectorised actor: B environments, one batched inference a step, actions sampled from the policy.
 //
-// Row b draws its actions from a Philox stream of its own, numbered from `first_row`, so splitting rows over actors changes
-// nothing. At the first step of an episode last_action is -1, last_reward 0 and reset 1.
+// Row b draws its actions from a Philox stream of its own, numbered from `first_row`, so splitting rows over actors
+// changes nothing. At the first step of an episode last_action is -1, last_reward 0 and reset 1.
 
 #include <cmath>
 #include <memory>
@@ -23,21 +23,31 @@ class actor {
 public:
     using real = typename Backend::real;
 
-    actor(const traced_agent<Backend>& agent, std::shared_ptr<parameters<real>> store, std::unique_ptr<batch_environment> environment,
-          std::uint64_t seed, int first_row)
-        : agent_(&agent), environment_(std::move(environment)), batch_(environment_->size()),
+    actor(const traced_agent<Backend>& agent, std::shared_ptr<parameters<real>> store,
+          std::unique_ptr<batch_environment> environment, std::uint64_t seed, int first_row)
+        : agent_(&agent),
+          environment_(std::move(environment)),
+          batch_(environment_->size()),
           program_(*agent.g, store, {.steps = 1, .batch = batch_}, outputs(agent)),
           peek_(*agent.g, store, {.steps = 1, .batch = batch_, .side_effects = false}, {agent.value}),
-          observation_(program_.input("observation")), last_action_(size(), real(-1)), last_reward_(size(), real(0)),
-          reset_(size(), real(1)), action_(size()), reward_(size()), done_(size()), log_probability_(size()),
+          observation_(program_.input("observation")),
+          last_action_(size(), real(-1)),
+          last_reward_(size(), real(0)),
+          reset_(size(), real(1)),
+          action_(size()),
+          reward_(size()),
+          done_(size()),
+          log_probability_(size()),
           episode_reward_(size(), 0.0) {
         require(environment_->info().observation.size() == agent.task.observation.size() &&
                     environment_->info().actions == agent.task.actions,
-                "task '", environment_->info().name, "' shows ", environment_->info().observation.size(), " numbers and takes ",
-                environment_->info().actions, " actions, the model was made for ", agent.task.observation.size(), " and ",
-                agent.task.actions);
-        for (int b = 0; b < batch_; ++b) random_.emplace_back(seed, stream_id("action", static_cast<std::uint32_t>(first_row + b)));
-        for (std::size_t r = 0; r < program_.resource_count(); ++r) peek_.bound_resource(r) = program_.bound_resource(r);
+                "task '", environment_->info().name, "' shows ", environment_->info().observation.size(),
+                " numbers and takes ", environment_->info().actions, " actions, the model was made for ",
+                agent.task.observation.size(), " and ", agent.task.actions);
+        for (int b = 0; b < batch_; ++b)
+            random_.emplace_back(seed, stream_id("action", static_cast<std::uint32_t>(first_row + b)));
+        for (std::size_t r = 0; r < program_.resource_count(); ++r)
+            peek_.bound_resource(r) = program_.bound_resource(r);
     }
 
     /// One step of every environment. What it saw and did stays readable until the next one.
@@ -108,10 +118,12 @@ private:
         const int width = agent_->task.observation.size();
         for (int b = 0; b < batch_; ++b) environment_->observe(b, pixels.data() + std::ptrdiff_t{b} * width);
         const std::ptrdiff_t bad = first_non_finite(pixels.data(), static_cast<std::ptrdiff_t>(pixels.size()));
-        require(bad < 0, "task '", environment_->info().name, "': environment ", bad / width, " shows a number that is not finite, pixel ",
-                bad % width);
-        if (p.has_input("last_action")) std::copy(last_action_.begin(), last_action_.end(), p.input("last_action").begin());
-        if (p.has_input("last_reward")) std::copy(last_reward_.begin(), last_reward_.end(), p.input("last_reward").begin());
+        require(bad < 0, "task '", environment_->info().name, "': environment ", bad / width,
+                " shows a number that is not finite, pixel ", bad % width);
+        if (p.has_input("last_action"))
+            std::copy(last_action_.begin(), last_action_.end(), p.input("last_action").begin());
+        if (p.has_input("last_reward"))
+            std::copy(last_reward_.begin(), last_reward_.end(), p.input("last_reward").begin());
         if (p.has_input("reset")) std::copy(reset_.begin(), reset_.end(), p.input("reset").begin());
     }
 
@@ -120,7 +132,8 @@ private:
         for (int b = 0; b < batch_; ++b)
             for (int a = 0; a < policy.width; ++a)
                 if (!std::isfinite(policy.data[b * policy.stride + a])) [[unlikely]]
-                    fail("acting stopped: the policy of environment ", b, " is not finite; first non-finite value: ", program_.first_non_finite());
+                    fail("acting stopped: the policy of environment ", b,
+                         " is not finite; first non-finite value: ", program_.first_non_finite());
     }
 
     // Inverse of the distribution function at one uniform number.

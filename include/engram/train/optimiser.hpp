@@ -18,21 +18,23 @@
 namespace engram {
 
 struct optimiser_settings {
-    std::string kind = "adam";      // adam or rmsprop
+    std::string kind = "adam";  // adam or rmsprop
     double learning_rate = 3e-4;
-    double final_fraction = 1;      // of the learning rate at the last step; linear in between
+    double final_fraction = 1;  // of the learning rate at the last step; linear in between
     double epsilon = 1e-4;
-    double beta1 = 0.9, beta2 = 0.999;             // adam
-    double decay = 0.99, momentum = 0;             // rmsprop
-    double clip = 40;               // global norm of the gradient; 0: off
+    double beta1 = 0.9, beta2 = 0.999;  // adam
+    double decay = 0.99, momentum = 0;  // rmsprop
+    double clip = 40;                   // global norm of the gradient; 0: off
 
     void check() const {
         require_known("optimiser", kind, std::vector<std::string>{"adam", "rmsprop"});
         require(learning_rate >= 0, "optimiser.learning_rate: expected zero or more, got ", learning_rate);
-        require(final_fraction >= 0 && final_fraction <= 1, "optimiser.final_fraction: expected a number in 0..1, got ", final_fraction);
+        require(final_fraction >= 0 && final_fraction <= 1, "optimiser.final_fraction: expected a number in 0..1, got ",
+                final_fraction);
         require(epsilon > 0, "optimiser.epsilon: expected a positive number, got ", epsilon);
         require(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1, "optimiser: expected betas in [0, 1)");
-        require(decay >= 0 && decay < 1 && momentum >= 0 && momentum < 1, "optimiser: expected decay and momentum in [0, 1)");
+        require(decay >= 0 && decay < 1 && momentum >= 0 && momentum < 1,
+                "optimiser: expected decay and momentum in [0, 1)");
         require(clip >= 0, "optimiser.clip: expected zero or more, got ", clip);
     }
 };
@@ -49,7 +51,8 @@ public:
         const auto n = static_cast<std::ptrdiff_t>(gradient.size());
         const double norm = std::sqrt(static_cast<double>(squared_norm(gradient.data(), n)));
         if (!std::isfinite(norm)) return norm;
-        const Real scale = settings_.clip > 0 && norm > settings_.clip ? static_cast<Real>(settings_.clip / norm) : Real(1);
+        const Real scale =
+            settings_.clip > 0 && norm > settings_.clip ? static_cast<Real>(settings_.clip / norm) : Real(1);
         const Real rate = static_cast<Real>(learning_rate(progress));
         auto edit = store.edit();
         Real* w = edit.flat().data();
@@ -58,8 +61,9 @@ public:
             adam_update(w, gradient.data(), first_.data(), second_.data(), n, rate, static_cast<Real>(settings_.beta1),
                         static_cast<Real>(settings_.beta2), static_cast<Real>(settings_.epsilon), updates_, scale);
         else
-            rmsprop_update(w, gradient.data(), first_.data(), second_.data(), n, rate, static_cast<Real>(settings_.decay),
-                           static_cast<Real>(settings_.epsilon), static_cast<Real>(settings_.momentum), scale);
+            rmsprop_update(w, gradient.data(), first_.data(), second_.data(), n, rate,
+                           static_cast<Real>(settings_.decay), static_cast<Real>(settings_.epsilon),
+                           static_cast<Real>(settings_.momentum), scale);
         return norm;
     }
 
@@ -81,4 +85,5 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::optimiser_settings, kind, learning_rate, final_fraction, epsilon, beta1, beta2, decay, momentum, clip);
+BOOST_HANA_ADAPT_STRUCT(engram::optimiser_settings, kind, learning_rate, final_fraction, epsilon, beta1, beta2, decay,
+                        momentum, clip);

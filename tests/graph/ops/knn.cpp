@@ -33,8 +33,14 @@ struct traced {
         const auto ring = add_knn_memory(g, "ring", N, X, D);
         read = scan(g, last_read<var<Backend>>{g.state("read", X)}, [&](auto& s) {
             knn_forget(ring, reset);
-            knn_read_settings how{.memory = ring, .weight = {}, .bias = {}, .neighbours = K, .epsilon = 0.1, .jumpy = jumpy,
-                                  .value_offset = 0, .value_width = X};
+            knn_read_settings how{.memory = ring,
+                                  .weight = {},
+                                  .bias = {},
+                                  .neighbours = K,
+                                  .epsilon = 0.1,
+                                  .jumpy = jumpy,
+                                  .value_offset = 0,
+                                  .value_width = X};
             const auto r = knn_read(affine<Backend>("query", {x, s.value}, query), key, how);
             s.value = r.value;
             when = r.when;
@@ -54,7 +60,8 @@ struct traced {
             std::copy_n(all.data() + first * B * X, steps * B * X, p.input(name).data());
         }
         for (int t = 0; t < steps; ++t)
-            for (int b = 0; b < B; ++b) p.input("reset")[static_cast<std::size_t>(t * B + b)] = first + t == 0 || first + t == 3 + b;
+            for (int b = 0; b < B; ++b)
+                p.input("reset")[static_cast<std::size_t>(t * B + b)] = first + t == 0 || first + t == 3 + b;
     }
 };
 
@@ -89,7 +96,8 @@ TEST_CASE("an unroll reads what single steps read, across episodes and overwritt
 TEST_CASE("gradients of entries that are read at many steps") {
     using backend = cpu<double>;
     traced<backend> m(true);
-    const auto report = check_gradients<backend>(m.g, m.store, {.steps = T, .batch = B}, [&](auto& p) { m.fill(p, 0, T); }, 24);
+    const auto report = check_gradients<backend>(
+        m.g, m.store, {.steps = T, .batch = B}, [&](auto& p) { m.fill(p, 0, T); }, 24);
     INFO(report.where);
     CHECK(report.worst < 1e-6);
     CHECK(report.compared > 10);

@@ -156,7 +156,8 @@ TEST_CASE("splitting a batch changes no number") {
     auto store = std::make_shared<parameters<float>>();
     graph<cpu<float>> g(store);
     const auto a = normal_noise(g, "a", 3);
-    program<cpu<float>> whole(g, store, {.steps = 2, .batch = 4}, {a}), part(g, store, {.steps = 2, .batch = 2, .total_batch = 4, .first_row = 2}, {a});
+    program<cpu<float>> whole(g, store, {.steps = 2, .batch = 4}, {a}),
+        part(g, store, {.steps = 2, .batch = 2, .total_batch = 4, .first_row = 2}, {a});
     whole.forward();
     part.forward();
     for (int t = 0; t < 2; ++t)

@@ -22,7 +22,8 @@ using backend = cpu<double>;
 struct fixture {
     std::shared_ptr<parameters<double>> store = std::make_shared<parameters<double>>(3);
     graph<backend> g{store};
-    var<backend> x = g.input("x", 4, extent::sequence, true), index = g.input("index", 1), weight = g.input("weight", 4);
+    var<backend> x = g.input("x", 4, extent::sequence, true), index = g.input("index", 1),
+                 weight = g.input("weight", 4);
 };
 
 void fill(program<backend>& p) {
@@ -60,7 +61,7 @@ TEST_CASE("values: a row of softmax sums to one, its log is log_softmax, sums an
     const auto sum = sum_columns("sum", soft), code = one_hot("code", f.index, 4);
     program<backend> p(f.g, f.store, {.steps = 2, .batch = 3}, {soft, logs, sum, code});
     fill(p);
-    p.input("x")[0] = 1000;    // overflows without the shift
+    p.input("x")[0] = 1000;  // overflows without the shift
     p.input("index")[1] = -1;
     p.forward();
     for (int r = 0; r < 6; ++r) {

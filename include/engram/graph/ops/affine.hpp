@@ -3,10 +3,11 @@
 
 // affine: y = b + sum_i x_i W_i, several inputs against one stacked weight.
 //
-// W is [sum of widths, outputs], its row blocks in the order of the inputs, so a recurrent layer needs no concatenation.
-// In a scan the inputs known before the time loop are summed ahead of it over all T * B rows, the loop adds the others,
-// and every weight gradient is one product after the backward sweep. A sum runs in one fixed order (bias, hoisted
-// inputs, the others) whatever the number of rows, so a plan with T = 1 gives the bits of a plan with T = 50.
+// W is [sum of widths, outputs], its row blocks in the order of the inputs, so a recurrent layer needs no
+// concatenation. In a scan the inputs known before the time loop are summed ahead of it over all T * B rows, the loop
+// adds the others, and every weight gradient is one product after the backward sweep. A sum runs in one fixed order
+// (bias, hoisted inputs, the others) whatever the number of rows, so a plan with T = 1 gives the bits of a plan with T
+// = 50.
 
 #include <vector>
 
@@ -20,8 +21,14 @@ struct affine_kernel final : kernel<Backend> {
     using real = typename Backend::real;
 
     affine_kernel(const binder<Backend>& b, linear weights)
-        : steps_(b.steps()), batch_(b.batch()), stepwise_(b.stepwise()), y_(b.out(0)), dy_(b.d_out(0)),
-          bias_(weights.bias.id >= 0 ? &b.store() : nullptr), bias_id_(weights.bias), forward_(b.store().packed_forward(weights.weight)) {
+        : steps_(b.steps()),
+          batch_(b.batch()),
+          stepwise_(b.stepwise()),
+          y_(b.out(0)),
+          dy_(b.d_out(0)),
+          bias_(weights.bias.id >= 0 ? &b.store() : nullptr),
+          bias_id_(weights.bias),
+          forward_(b.store().packed_forward(weights.weight)) {
         int row = 0;
         for (std::size_t i = 0; i < b.op().inputs.size(); ++i) {
             part p{b.in(i), b.d_in(i), row, nullptr, b.hoisted(i)};
@@ -29,14 +36,17 @@ struct affine_kernel final : kernel<Backend> {
             row += p.x.width;
             parts_.push_back(p);
         }
-        std::stable_sort(parts_.begin(), parts_.end(), [](const part& a, const part& c) { return a.hoisted > c.hoisted; });
-        hoisted_ = static_cast<int>(std::count_if(parts_.begin(), parts_.end(), [](const part& p) { return p.hoisted; }));
+        std::stable_sort(parts_.begin(), parts_.end(),
+                         [](const part& a, const part& c) { return a.hoisted > c.hoisted; });
+        hoisted_ =
+            static_cast<int>(std::count_if(parts_.begin(), parts_.end(), [](const part& p) { return p.hoisted; }));
         dw_ = b.d_parameter(weights.weight);
         if (bias_) db_ = b.d_parameter(weights.bias);
         if (dw_) {
             std::ptrdiff_t need = 0;
             for (const part& p : parts_)
-                need = std::max(need, transposed_workspace<real>(p.x.width, y_.width, p.x.step ? steps_ * batch_ : batch_));
+                need = std::max(need,
+                                transposed_workspace<real>(p.x.width, y_.width, p.x.step ? steps_ * batch_ : batch_));
             workspace_.resize(static_cast<std::size_t>(need));
         }
         products_.resize(parts_.size());
@@ -46,8 +56,10 @@ struct affine_kernel final : kernel<Backend> {
         if (split()) sum(0, hoisted_, 0, steps_, false);
     }
     void forward(int t, int steps) override {
-        if (split()) sum(hoisted_, static_cast<int>(parts_.size()), t, steps, true);
-        else sum(0, static_cast<int>(parts_.size()), t, steps, false);
+        if (split())
+            sum(hoisted_, static_cast<int>(parts_.size()), t, steps, true);
+        else
+            sum(0, static_cast<int>(parts_.size()), t, steps, false);
     }
     void backward(int t, int steps) override {
         for (const part& p : parts_)
@@ -60,7 +72,7 @@ struct affine_kernel final : kernel<Backend> {
         weight_gradients(steps_);
     }
 
-  private:
+private:
     struct part {
         operand<real> x, dx;
         int first_row;
@@ -75,12 +87,13 @@ struct affine_kernel final : kernel<Backend> {
             const part& p = parts_[static_cast<std::size_t>(i)];
             products_[static_cast<std::size_t>(i - first)] = {p.x.at(t), p.x.stride, forward_, p.first_row, p.x.width};
         }
-        multiply(products_.data(), last - first, bias_ ? bias_->values(bias_id_) : nullptr, accumulate, y_.at(t), y_.stride,
-                 steps * batch_);
+        multiply(products_.data(), last - first, bias_ ? bias_->values(bias_id_) : nullptr, accumulate, y_.at(t),
+                 y_.stride, steps * batch_);
     }
     void send(const part& p, int t, int steps) {
         const product_part<real> product{dy_.at(t), dy_.stride, p.transposed, 0, y_.width};
-        multiply(&product, 1, static_cast<const real*>(nullptr), p.dx.accumulate, p.dx.at(t), p.dx.stride, steps * batch_);
+        multiply(&product, 1, static_cast<const real*>(nullptr), p.dx.accumulate, p.dx.at(t), p.dx.stride,
+                 steps * batch_);
     }
     void weight_gradients(int steps) {
         if (!dy_) return;
@@ -88,13 +101,13 @@ struct affine_kernel final : kernel<Backend> {
             for (const part& p : parts_) {
                 real* dw = dw_.data + p.first_row * dw_.stride;
                 if (p.x.step || steps == 1) {
-                    multiply_transposed(p.x.data, p.x.stride, p.x.width, dy_.data, dy_.stride, y_.width, steps * batch_, dw,
-                                        dw_.stride, dw_.accumulate, workspace_.data());
+                    multiply_transposed(p.x.data, p.x.stride, p.x.width, dy_.data, dy_.stride, y_.width, steps * batch_,
+                                        dw, dw_.stride, dw_.accumulate, workspace_.data());
                 } else {
                     // One row a batch entry meets the gradients of all steps.
                     for (int t = 0; t < steps; ++t)
-                        multiply_transposed(p.x.data, p.x.stride, p.x.width, dy_.at(t), dy_.stride, y_.width, batch_, dw,
-                                            dw_.stride, dw_.accumulate || t > 0, workspace_.data());
+                        multiply_transposed(p.x.data, p.x.stride, p.x.width, dy_.at(t), dy_.stride, y_.width, batch_,
+                                            dw, dw_.stride, dw_.accumulate || t > 0, workspace_.data());
                 }
             }
         if (db_) sum_rows(dy_.data, dy_.stride, y_.width, steps * batch_, db_.data, db_.accumulate);
@@ -138,10 +151,16 @@ var<Backend> affine(const std::string& name, const std::vector<var<Backend>>& in
         columns += v.width;
     }
     const auto& w = g.store()[weights.weight];
-    require(columns == w.rows, g.full_name(name), ": inputs have ", columns, " columns, the weight '", w.name, "' is [", w.rows,
-            ",", w.columns, "]");
+    require(columns == w.rows, g.full_name(name), ": inputs have ", columns, " columns, the weight '", w.name, "' is [",
+            w.rows, ",", w.columns, "]");
     const extent rows = g.common_rows(op->inputs);
     return g.add(std::move(op), {w.columns}, rows)[0];
+}
+
+/// The same with one input.
+template <class Backend>
+var<Backend> affine(const std::string& name, const var<Backend>& input, linear weights) {
+    return affine(name, std::vector<var<Backend>>{input}, weights);
 }
 
 }  // namespace engram

@@ -3,12 +3,13 @@
 
 // The FIFO k-NN memory as operations of a scan: forget, read, write (facts 1.3, 1.4; errata M17 to M19).
 //
-// One ring a batch row, kept once for all T steps: contents are constants for the gradient, so an unroll costs no copies
-// of it. A read finds the K slots nearest to the query by cached keys, recomputes their keys under the current
+// One ring a batch row, kept once for all T steps: contents are constants for the gradient, so an unroll costs no
+// copies of it. A read finds the K slots nearest to the query by cached keys, recomputes their keys under the current
 // weights ("jumpy backpropagation": the loss reaches W_k through them) and mixes their values by inverse squared
-// distance. Neighbours are copied for the deferred gradient of W_k, since a slot may be overwritten later in the unroll;
-// W_k does not change within an unroll, so an entry that is read at many steps is copied and given its key once, and its
-// gradients meet in one row. Without jumpy backpropagation the cached keys serve as they are and W_k gets no gradient at all.
+// distance. Neighbours are copied for the deferred gradient of W_k, since a slot may be overwritten later in the
+// unroll; W_k does not change within an unroll, so an entry that is read at many steps is copied and given its key
+// once, and its gradients meet in one row. Without jumpy backpropagation the cached keys serve as they are and W_k gets
+// no gradient at all.
 
 #include <algorithm>
 #include <utility>
@@ -23,16 +24,26 @@ namespace engram {
 /// B rings of N slots, each with content [C], key [D] and |key|^2.
 template <class Real>
 class knn_rings final : public resource {
-  public:
+public:
     knn_rings(int batch, int slots, int content, int key)
-        : slots_(slots), content_width_(content), key_width_(key), content_(size(batch, slots, content)),
-          key_(size(batch, slots, key)), norm_(size(batch, slots, 1)), written_(static_cast<std::size_t>(batch)),
+        : slots_(slots),
+          content_width_(content),
+          key_width_(key),
+          content_(size(batch, slots, content)),
+          key_(size(batch, slots, key)),
+          norm_(size(batch, slots, 1)),
+          written_(static_cast<std::size_t>(batch)),
           episode_(static_cast<std::size_t>(batch)) {}
 
     knn_ring<Real> ring(int b) {
         const std::ptrdiff_t first = std::ptrdiff_t{b} * slots_;
-        return {content_.data() + first * content_width_, key_.data() + first * key_width_, norm_.data() + first,
-                written_.data() + b, slots_, content_width_, key_width_};
+        return {content_.data() + first * content_width_,
+                key_.data() + first * key_width_,
+                norm_.data() + first,
+                written_.data() + b,
+                slots_,
+                content_width_,
+                key_width_};
     }
     void reset() {
         for (int b = 0; b < batch(); ++b) reset(b);
@@ -50,7 +61,7 @@ class knn_rings final : public resource {
         return {raw(content_), raw(key_), raw(norm_), raw(written_)};
     }
 
-  private:
+private:
     static std::size_t size(int batch, int slots, int width) {
         return static_cast<std::size_t>(batch) * static_cast<std::size_t>(slots) * static_cast<std::size_t>(width);
     }
@@ -68,9 +79,10 @@ struct knn_memory {
 template <class Backend>
 knn_memory add_knn_memory(graph<Backend>& g, const std::string& name, int slots, int content, int key) {
     using real = typename Backend::real;
-    require(slots > 0 && content > 0 && key > 0, g.full_name(name), ": a memory of ", slots, " slots, content ", content,
-            " and keys of ", key, " holds nothing");
-    const int id = g.add_resource(name, [=](int batch) { return std::make_shared<knn_rings<real>>(batch, slots, content, key); });
+    require(slots > 0 && content > 0 && key > 0, g.full_name(name), ": a memory of ", slots, " slots, content ",
+            content, " and keys of ", key, " holds nothing");
+    const int id =
+        g.add_resource(name, [=](int batch) { return std::make_shared<knn_rings<real>>(batch, slots, content, key); });
     return {id, slots, content, key};
 }
 
@@ -79,7 +91,8 @@ knn_memory add_knn_memory(graph<Backend>& g, const std::string& name, int slots,
 template <class Backend>
 struct knn_forget_kernel final : kernel<Backend> {
     using real = typename Backend::real;
-    knn_forget_kernel(const binder<Backend>& b, knn_memory m) : batch(b.batch()), reset(b.in(0)), memory(b.bound_resource(m.resource)) {}
+    knn_forget_kernel(const binder<Backend>& b, knn_memory m)
+        : batch(b.batch()), reset(b.in(0)), memory(b.bound_resource(m.resource)) {}
     void forward(int t, int steps) override {
         auto& rings = static_cast<knn_rings<real>&>(**memory);
         for (int r = 0; r < steps * batch; ++r) {
@@ -118,9 +131,18 @@ struct knn_read_kernel final : kernel<Backend> {
     using real = typename Backend::real;
 
     knn_read_kernel(const binder<Backend>& b, const knn_read_settings& s)
-        : settings_(s), batch_(b.batch()), steps_(b.steps()), query_(b.in(0)), d_query_(b.d_in(0)), read_(b.out(0)),
-          d_read_(b.d_out(0)), weight_(b.out(1)), when_(b.out(2)), memory_(b.bound_resource(s.memory.resource)),
-          store_(&b.store()), pack_(s.jumpy ? b.store().packed_forward(s.weight) : nullptr) {
+        : settings_(s),
+          batch_(b.batch()),
+          steps_(b.steps()),
+          query_(b.in(0)),
+          d_query_(b.d_in(0)),
+          read_(b.out(0)),
+          d_read_(b.d_out(0)),
+          weight_(b.out(1)),
+          when_(b.out(2)),
+          memory_(b.bound_resource(s.memory.resource)),
+          store_(&b.store()),
+          pack_(s.jumpy ? b.store().packed_forward(s.weight) : nullptr) {
         // A plan without gradients needs the neighbours of one step only.
         keep_ = b.needs_backward() ? steps_ : 1;
         const auto K = static_cast<std::size_t>(s.neighbours), B = static_cast<std::size_t>(batch_);
@@ -142,7 +164,8 @@ struct knn_read_kernel final : kernel<Backend> {
             dw_ = b.d_parameter(s.weight);
             db_ = b.d_parameter(s.bias);
             d_keys_.resize(keys_.size());
-            workspace_.resize(static_cast<std::size_t>(transposed_workspace<real>(s.memory.content, s.memory.key, static_cast<int>(reads))));
+            workspace_.resize(static_cast<std::size_t>(
+                transposed_workspace<real>(s.memory.content, s.memory.key, static_cast<int>(reads))));
         }
     }
 
@@ -174,16 +197,17 @@ struct knn_read_kernel final : kernel<Backend> {
         }
         if (settings_.jumpy) {
             const product_part<real> product{content_.data() + std::ptrdiff_t{fresh} * C, C, pack_, 0, C};
-            multiply(&product, 1, store_->values(settings_.bias), false, keys_.data() + std::ptrdiff_t{fresh} * D, D, rows_ - fresh);
+            multiply(&product, 1, store_->values(settings_.bias), false, keys_.data() + std::ptrdiff_t{fresh} * D, D,
+                     rows_ - fresh);
         }
         for (int b = 0; b < batch_; ++b) {
             const std::ptrdiff_t r = first + b;
             const int found = found_[static_cast<std::size_t>(r)];
             real* weight = weight_.at(t) + b * weight_.stride;
             std::fill_n(weight, K, real(0));
-            knn_read(query_.at(t) + b * query_.stride, keys_.data(), D, content_.data(), C, settings_.value_offset, settings_.value_width,
-                     found, static_cast<real>(settings_.epsilon), distance_.data() + r * K, weight, read_.at(t) + b * read_.stride,
-                     row_.data() + r * K);
+            knn_read(query_.at(t) + b * query_.stride, keys_.data(), D, content_.data(), C, settings_.value_offset,
+                     settings_.value_width, found, static_cast<real>(settings_.epsilon), distance_.data() + r * K,
+                     weight, read_.at(t) + b * read_.stride, row_.data() + r * K);
         }
     }
 
@@ -194,9 +218,10 @@ struct knn_read_kernel final : kernel<Backend> {
             const std::ptrdiff_t r = first_read(t) + b;
             real* d_query = d_query_ ? d_query_.at(t) + b * d_query_.stride : unwanted_.data();
             if (!d_query_ || !d_query_.accumulate) std::fill_n(d_query, D, real(0));
-            knn_read_gradient(query_.at(t) + b * query_.stride, keys_.data(), D, content_.data(), C, settings_.value_offset,
-                              settings_.value_width, found_[static_cast<std::size_t>(r)], static_cast<real>(settings_.epsilon),
-                              distance_.data() + r * K, weight_.at(t) + b * weight_.stride, d_read_.at(t) + b * d_read_.stride, d_query,
+            knn_read_gradient(query_.at(t) + b * query_.stride, keys_.data(), D, content_.data(), C,
+                              settings_.value_offset, settings_.value_width, found_[static_cast<std::size_t>(r)],
+                              static_cast<real>(settings_.epsilon), distance_.data() + r * K,
+                              weight_.at(t) + b * weight_.stride, d_read_.at(t) + b * d_read_.stride, d_query,
                               d_keys_.empty() ? nullptr : d_keys_.data(), row_.data() + r * K);
         }
     }
@@ -204,11 +229,12 @@ struct knn_read_kernel final : kernel<Backend> {
     void after() override {
         if (!dw_) return;
         const int C = settings_.memory.content, D = settings_.memory.key;
-        multiply_transposed(content_.data(), C, C, d_keys_.data(), D, D, rows_, dw_.data, dw_.stride, dw_.accumulate, workspace_.data());
+        multiply_transposed(content_.data(), C, C, d_keys_.data(), D, D, rows_, dw_.data, dw_.stride, dw_.accumulate,
+                            workspace_.data());
         sum_rows(d_keys_.data(), D, D, rows_, db_.data, db_.accumulate);
     }
 
-  private:
+private:
     std::ptrdiff_t first_read(int t) const { return keep_ == 1 ? 0 : std::ptrdiff_t{t} * batch_; }
 
     // The row that holds a copy of what a slot holds now; made if this unroll has not read that entry yet.
@@ -223,7 +249,8 @@ struct knn_read_kernel final : kernel<Backend> {
         }
         const int row = rows_++, C = ring.content_width, D = ring.key_width;
         std::copy_n(ring.content + std::ptrdiff_t{slot} * C, C, content_.data() + std::ptrdiff_t{row} * C);
-        if (!settings_.jumpy) std::copy_n(ring.key + std::ptrdiff_t{slot} * D, D, keys_.data() + std::ptrdiff_t{row} * D);
+        if (!settings_.jumpy)
+            std::copy_n(ring.key + std::ptrdiff_t{slot} * D, D, keys_.data() + std::ptrdiff_t{row} * D);
         origin_[static_cast<std::size_t>(row)] = write;
         if (known) *known = row;
         return row;
@@ -236,8 +263,8 @@ struct knn_read_kernel final : kernel<Backend> {
     parameters<real>* store_;
     const packed_weights<real>* pack_;
     aligned_vector<real> content_, keys_, d_keys_, distance_, scratch_, workspace_, unwanted_;
-    std::vector<int> found_, slots_, row_, row_of_;    // row_ [T, B, K], row_of_ [B, N]
-    std::vector<std::int64_t> origin_, episode_;       // the write that a row copies; the episode that row_of_ is of
+    std::vector<int> found_, slots_, row_, row_of_;  // row_ [T, B, K], row_of_ [B, N]
+    std::vector<std::int64_t> origin_, episode_;     // the write that a row copies; the episode that row_of_ is of
 };
 
 /// What a read gives: the mixture [T, B, V], and for whoever looks on the weights [T, B, K] and the number of the write
@@ -254,12 +281,14 @@ knn_recall<Backend> knn_read(const var<Backend>& query, const linear& key, const
     s.weight = key.weight;
     s.bias = key.bias;
     const auto& w = g.store()[key.weight];
-    require(query.width == s.memory.key, g.full_name("read"), ": the query has ", query.width, " columns, keys have ", s.memory.key);
-    require(w.rows == s.memory.content && w.columns == s.memory.key, g.full_name("read"), ": the key weight '", w.name, "' is [",
-            w.rows, ",", w.columns, "], contents and keys want [", s.memory.content, ",", s.memory.key, "]");
+    require(query.width == s.memory.key, g.full_name("read"), ": the query has ", query.width, " columns, keys have ",
+            s.memory.key);
+    require(w.rows == s.memory.content && w.columns == s.memory.key, g.full_name("read"), ": the key weight '", w.name,
+            "' is [", w.rows, ",", w.columns, "], contents and keys want [", s.memory.content, ",", s.memory.key, "]");
     require(s.neighbours > 0, g.full_name("read"), ": ", s.neighbours, " neighbours; at least one is needed");
-    require(s.value_offset >= 0 && s.value_width > 0 && s.value_offset + s.value_width <= s.memory.content, g.full_name("read"),
-            ": value columns ", s.value_offset, "..", s.value_offset + s.value_width, " lie outside contents of ", s.memory.content);
+    require(s.value_offset >= 0 && s.value_width > 0 && s.value_offset + s.value_width <= s.memory.content,
+            g.full_name("read"), ": value columns ", s.value_offset, "..", s.value_offset + s.value_width,
+            " lie outside contents of ", s.memory.content);
     auto op = make_operation<knn_read_kernel>(g, "read", {query}, s);
     op->resources = {s.memory.resource};
     if (s.jumpy) op->parameters = {key.weight.id, key.bias.id};

@@ -19,7 +19,8 @@ template <class Backend>
 struct loss_kernel final : kernel<Backend> {
     using real = typename Backend::real;
 
-    loss_kernel(const binder<Backend>& b, loss_settings s) : batch(b.batch()), in(b.in(0)), d_in(b.d_in(0)), value(b.loss_slot(b.op().name)) {
+    loss_kernel(const binder<Backend>& b, loss_settings s)
+        : batch(b.batch()), in(b.in(0)), d_in(b.d_in(0)), value(b.loss_slot(b.op().name)) {
         const double rows = double(b.total_batch()) * (in.step ? b.steps() : 1);
         scale = s.weight / (s.reduce == reduction::mean ? rows : 1.0);
     }
@@ -41,8 +42,8 @@ struct loss_kernel final : kernel<Backend> {
     double scale;
 };
 
-/// Adds weight * (sum or mean over rows of x [T, B, 1] or [B, 1]) to what is minimised. Not inside a scan's body: use the
-/// body's variable after the scan.
+/// Adds weight * (sum or mean over rows of x [T, B, 1] or [B, 1]) to what is minimised. Not inside a scan's body: use
+/// the body's variable after the scan.
 template <class Backend>
 void add_loss(const std::string& name, const var<Backend>& x, double weight = 1, reduction reduce = reduction::sum) {
     graph<Backend>& g = *x.owner;

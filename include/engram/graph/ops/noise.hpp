@@ -8,8 +8,8 @@
 //   key = seed xor (hash of the full name), counter = {t * blocks + block of 4 columns, row, replay count (2 words)}
 //
 // so a second sweep over the same replay, a resumed run (program::replay_count) and another order of evaluation draw
-// the same numbers. The row is plan_options::first_row + the row in the plan: splitting a batch changes nothing. Programs
-// of one graph at equal replay counts draw equal noise. Noise is a constant: it has no gradient.
+// the same numbers. The row is plan_options::first_row + the row in the plan: splitting a batch changes nothing.
+// Programs of one graph at equal replay counts draw equal noise. Noise is a constant: it has no gradient.
 
 #include <engram/core/philox.hpp>
 #include <engram/graph/ops/rows.hpp>

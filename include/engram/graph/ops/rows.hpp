@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // Operations within a row: copy and concatenation, log-softmax and softmax, sums over columns, picking one column by an
-// index, one-hot codes and embeddings. Indices are numbers in a column of width 1; out of range they throw when replayed.
+// index, one-hot codes and embeddings. Indices are numbers in a column of width 1; out of range they throw when
+// replayed.
 
 #include <algorithm>
 #include <cmath>
@@ -49,7 +50,8 @@ struct concatenate_kernel final : kernel<Backend> {
     void forward(int t, int steps) override {
         std::ptrdiff_t column = 0;
         for (const auto& x : in) {
-            for (int r = 0; r < steps * batch; ++r) std::copy_n(x.at(t) + r * x.stride, x.width, out.at(t) + r * out.stride + column);
+            for (int r = 0; r < steps * batch; ++r)
+                std::copy_n(x.at(t) + r * x.stride, x.width, out.at(t) + r * out.stride + column);
             column += x.width;
         }
     }
@@ -88,8 +90,8 @@ var<Backend> copy(const var<Backend>& x, const std::string& name = "copy") {
     return concatenate<Backend>(name, {x});
 }
 
-/// Marks what a behaviour policy must record: an acting plan computes it, a replaying plan reads it from the trajectory,
-/// as an input of this name.
+/// Marks what a behaviour policy must record: an acting plan computes it, a replaying plan reads it from the
+/// trajectory, as an input of this name.
 template <class Backend>
 var<Backend> record(const std::string& name, const std::vector<var<Backend>>& parts) {
     graph<Backend>& g = *parts[0].owner;
@@ -113,10 +115,15 @@ struct row_maths_kernel final : kernel<Backend> {
     using real = typename Backend::real;
 
     explicit row_maths_kernel(const binder<Backend>& b)
-        : batch(b.batch()), in(b.in(0)), d_in(b.d_in(0)), out(b.out(0)), d_out(b.d_out(0)),
+        : batch(b.batch()),
+          in(b.in(0)),
+          d_in(b.d_in(0)),
+          out(b.out(0)),
+          d_out(b.d_out(0)),
           slope(d_in ? static_cast<std::size_t>(in.width) : 0) {}
     void forward(int t, int steps) override {
-        for (int r = 0; r < steps * batch; ++r) Maths::forward(in.at(t) + r * in.stride, in.width, out.at(t) + r * out.stride);
+        for (int r = 0; r < steps * batch; ++r)
+            Maths::forward(in.at(t) + r * in.stride, in.width, out.at(t) + r * out.stride);
     }
     void backward(int t, int steps) override {
         if (!d_in) return;
@@ -221,7 +228,13 @@ struct pick_kernel final : kernel<Backend> {
     using real = typename Backend::real;
 
     pick_kernel(const binder<Backend>& b, no_settings)
-        : name(b.op().name), batch(b.batch()), in(b.in(0)), d_in(b.d_in(0)), index(b.in(1)), out(b.out(0)), d_out(b.d_out(0)) {}
+        : name(b.op().name),
+          batch(b.batch()),
+          in(b.in(0)),
+          d_in(b.d_in(0)),
+          index(b.in(1)),
+          out(b.out(0)),
+          d_out(b.d_out(0)) {}
     void forward(int t, int steps) override {
         for (int r = 0; r < steps * batch; ++r) {
             const real i = index.at(t)[r * index.stride];
@@ -284,8 +297,17 @@ struct embed_kernel final : kernel<Backend> {
     using real = typename Backend::real;
 
     embed_kernel(const binder<Backend>& b, parameter t)
-        : name(b.op().name), batch(b.batch()), all(b.steps()), stepwise(b.stepwise()), store(&b.store()), table(t),
-          count(b.store()[t].rows), index(b.in(0)), out(b.out(0)), d_out(b.d_out(0)), d_table(b.d_parameter(t)) {}
+        : name(b.op().name),
+          batch(b.batch()),
+          all(b.steps()),
+          stepwise(b.stepwise()),
+          store(&b.store()),
+          table(t),
+          count(b.store()[t].rows),
+          index(b.in(0)),
+          out(b.out(0)),
+          d_out(b.d_out(0)),
+          d_table(b.d_parameter(t)) {}
     void forward(int t, int steps) override {
         const real* rows = store->values(table);
         for (int r = 0; r < steps * batch; ++r) {
@@ -299,7 +321,7 @@ struct embed_kernel final : kernel<Backend> {
     }
     void after() override { gather(all); }
 
-  private:
+private:
     void gather(int steps) {
         if (!d_out || !d_table) return;
         if (!d_table.accumulate) std::fill_n(d_table.data, count * out.width, real(0));
