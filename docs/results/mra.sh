@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The runs behind mra.md: ten ablations of the Memory Recall Agent on two tasks, three seeds, small preset. About 45 minutes
-# on two cores. Finished runs are kept, so the script can be stopped and started again.
+# The runs behind mra.md: ten ablations of the Memory Recall Agent on two tasks, three seeds, small preset; then LSTM+MEM with
+# one default changed. About 45 minutes on two cores. Finished runs are kept, so it can be stopped and started again.
 #
 #   docs/results/mra.sh [RUNS_FOLDER]      (default runs/mra; builds what it needs)
 
@@ -10,21 +10,31 @@ runs=${1:-runs/mra}
 tasks=(arbitrary_visuomotor_mapping continuous_recognition)
 ablations=(ff ff_mem ff_mem_cpc ff_mem_rec lstm lstm_cpc lstm_mem lstm_mem_rec mra mra_no_jumpy)
 seeds=(1 2 3)
+changes=(memory.tied_start=false wiring.last_action_reward=false memory.neighbours=1 optimiser.clip=0.5)
 
 [[ -n ${ENGRAM_BIN:-} ]] || { ./dev build "${ablations[@]/#/engram-}" engram-report; ENGRAM_BIN=build/bin; }
-for seed in "${seeds[@]}"; do
-    for task in "${tasks[@]}"; do
-        for ablation in "${ablations[@]}"; do
-            out=$runs/$task/$ablation-$seed
-            grep -qs '"finished": true' "$out/summary.json" || printf '%s\n' \
-                "mkdir -p $runs/$task && $ENGRAM_BIN/engram-$ablation train --task $task --seed $seed --out $out --threads 1 --quiet > $out.log"
+
+# The command of one run, unless it is finished: job FOLDER ABLATION TASK SEED [FLAG...]
+job() {
+    local out=$runs/$1
+    grep -qs '"finished": true' "$out/summary.json" && return
+    mkdir -p "$(dirname "$out")"
+    echo "$ENGRAM_BIN/engram-$2 train --task $3 --seed $4 --out $out --threads 1 --quiet --resume ${*:5} > $out.log 2>&1"
+}
+
+{
+    for seed in "${seeds[@]}"; do
+        for task in "${tasks[@]}"; do
+            for ablation in "${ablations[@]}"; do job "$task/$ablation-$seed" "$ablation" "$task" "$seed"; done
         done
     done
-done | xargs -r -P 2 -d '\n' -n 1 bash -c
+    for seed in 1 2; do
+        for change in "${changes[@]}"; do job "defaults/$change-$seed" lstm_mem "${tasks[0]}" "$seed" --set "$change"; done
+    done
+} | xargs -r -P 2 -d '\n' -n 1 bash -c
 
-# Steps until the smoothed reward first reaches 95 % of the maximum, for each seed.
 for task in "${tasks[@]}"; do
-    "$ENGRAM_BIN/engram-report" "$runs/$task"/*-[0-9]* --out "$runs/$task/report.html"
+    "$ENGRAM_BIN/engram-report" "$runs/$task"/*-[0-9] --out "$runs/$task/report.html"
     printf '\nsteps until the smoothed training reward is 95 %% of the maximum (seeds %s)\n' "${seeds[*]}"
     for ablation in "${ablations[@]}"; do
         printf '  %-14s' "$ablation"
@@ -35,5 +45,12 @@ for task in "${tasks[@]}"; do
         done
         printf '\n'
     done
-    printf '\n'
+done
+printf '\nLSTM+MEM on %s with one default changed: %% of the maximum on train, interpolate, extrapolate\n' "${tasks[0]}"
+for change in "${changes[@]}"; do
+    for seed in 1 2; do
+        printf '  %-34s seed %s ' "$change" "$seed"
+        awk -F'[:,]' '/"mean"/ { mean = $2 } /"maximum"/ { printf " %6.1f", 100 * mean / $2 } END { print "" }' \
+            "$runs/defaults/$change-$seed/summary.json"
+    done
 done
