@@ -34,6 +34,7 @@ struct supervised {
                                          const task_shape& task) {
         const auto classes = g.declare_linear("classes", h.width, task.actions);
         const auto logits = affine("classes", h, classes);
+        // Nothing acts on a value here; the logits stand in its place.
         return {logits, logits, log_softmax("log_classes", logits)};
     }
     template <class Backend>

@@ -129,6 +129,7 @@ struct agent {
     static_assert(!has_slots || can_forget<memory>, "the memory cannot forget at an episode's start: see can_forget");
     static_assert(!has_slots || can_read<memory>, "the memory cannot be read: see can_read");
     static_assert(!has_slots || can_write<memory>, "the memory cannot be written: see can_write");
+    static_assert(!has_slots || can_learn<learner>, "the learner adds no heads or no losses: see can_learn");
     static_assert(!has_slots || !can_encode<encoder> || can_assist<auxiliary, encoder>,
                   "the auxiliary loss does not work with this encoder (reconstruction needs one that can decode)");
 

@@ -126,7 +126,13 @@ concept auxiliary_policy = claims<P, auxiliary_role> && has_settings<P>;
 
 // --- learner: wires a step and says what is minimised ---
 template <class P>
-concept learner_policy = claims<P, learner_role> && has_settings<P>;
+concept can_learn = requires(graph<slot::backend>& g, const typename P::settings& s, slot::variable h,
+                             const task_shape& task, const typename P::template heads<slot::variable>& heads) {
+    { P::add_heads(g, s, h, task) } -> std::same_as<typename P::template heads<slot::variable>>;
+    P::add_losses(g, s, heads);
+};
+template <class P>
+concept learner_policy = claims<P, learner_role> && has_settings<P> && can_learn<P>;
 
 /// Zero where an episode begins, whatever stood there: x * (1 - reset) would keep a NaN of the dead episode.
 struct clear_on_reset {
