@@ -95,7 +95,7 @@ void trace_and_plan(const char* name, const typename Agent::settings& s, const t
 void ring_memory() {
     constexpr int B = 4;
     mra::settings s;
-    const auto a = small_mra::trace<backend>({.encoder = {},
+    const auto a = small_mra::trace<backend>({.encoder = {.layers = {256}},
                                               .controller = s.controller,
                                               .memory = s.memory,
                                               .auxiliary = s.auxiliary,
@@ -104,11 +104,12 @@ void ring_memory() {
                                              {{12, 12, 3}, 5}, 1);
     for (const int T : {10, 50, 200}) {
         program<backend> p(*a.g, a.store, {.steps = T, .batch = B, .gradients = true, .replay = true});
+        const auto shape = static_cast<knn_rings<float>&>(*p.bound_resource(0)).ring(0);
         std::size_t ring = 0;
         for (const auto& piece : p.bound_resource(0)->bytes()) ring += piece.size();
         std::printf(
-            "T = %3d: one ring of 1024 x (768 + 128)        %8.3f MB, arena of a row %8.3f MB\n", T,
-            1e-6 * static_cast<double>(ring) / B,
+            "T = %3d: one ring of %d x (%d + %d)        %8.3f MB, arena of a row %8.3f MB\n", T, shape.slots,
+            shape.content_width, shape.key_width, 1e-6 * static_cast<double>(ring) / B,
             1e-6 * static_cast<double>(p.memory() - sizeof(float) * static_cast<std::size_t>(a.store->flat_size())) /
                 B);
     }
