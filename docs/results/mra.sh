@@ -10,7 +10,7 @@ runs=${1:-runs/mra}
 tasks=(arbitrary_visuomotor_mapping continuous_recognition)
 ablations=(ff ff_mem ff_mem_cpc ff_mem_rec lstm lstm_cpc lstm_mem lstm_mem_rec mra mra_no_jumpy)
 seeds=(1 2 3)
-changes=(memory.tied_start=false wiring.last_action_reward=false memory.neighbours=1 optimiser.clip=0.5)
+changes=(memory.tied_start=false memory.neighbours=1 memory.epsilon=0.001 wiring.last_action_reward=false optimiser.clip=0.5)
 
 [[ -n ${ENGRAM_BIN:-} ]] || { ./dev build "${ablations[@]/#/engram-}" engram-report; ENGRAM_BIN=build/bin; }
 
