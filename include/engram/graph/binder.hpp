@@ -27,6 +27,7 @@ public:
     int batch() const { return program_->options_.batch; }
     int total_batch() const { return program_->options_.whole_batch(); }
     int first_row() const { return program_->options_.first_row; }
+    int first_step() const { return program_->options_.first_step; }
     bool side_effects() const { return program_->options_.side_effects; }
 
     /// Called one step at a time (in a time loop, or because some inputs have no time).

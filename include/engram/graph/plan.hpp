@@ -23,6 +23,7 @@ struct plan_options {
     bool side_effects = true;  // write resources; a plan without them only looks
     int total_batch = 0;       // rows over all shards (mean losses divide by it); 0: batch
     int first_row = 0;         // number of this plan's first row in the whole batch (noise is keyed by row)
+    int first_step = 0;        // number of this plan's first step (noise is keyed by step)
     bool hoist = true;         // off only to measure what hoisting is worth
 
     int whole_batch() const { return total_batch > 0 ? total_batch : batch; }

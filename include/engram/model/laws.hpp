@@ -61,7 +61,8 @@ template <class Backend>
 void fill_randomly(program<Backend>& p, const traced_agent<Backend>& a, std::uint64_t seed) {
     philox random(seed, 17);
     const auto draw = [&](const std::string& name) -> double {
-        if (name == "observation" || name == "weight") return static_cast<double>(random.uniform());
+        if (name == "observation" || name == "weight" || name == "use_prior")
+            return static_cast<double>(random.uniform());
         if (name == "action" || name == "last_action" || name == "target")
             return random.below(static_cast<std::uint32_t>(a.task.actions));
         if (name == "continues") return random.below(4) > 0;
@@ -113,13 +114,13 @@ void copy_row(program<Backend>& from, int from_row, program<Backend>& to, int to
 template <class Backend>
 std::vector<std::string> broken_laws(const traced_agent<Backend>& a, std::uint64_t seed = 1, int T = 5, int B = 3) {
     using real = typename Backend::real;
-    const std::vector<std::pair<const char*, var<Backend>>> watched{
-        {"x", a.x}, {"h", a.h}, {"logits", a.logits}, {"value", a.value}};
+    const auto& watched = a.watched;
     std::vector<var<Backend>> outputs;
     for (const auto& [name, v] : watched) outputs.push_back(v);
-    const auto make = [&](int steps, int rows, int first_row) {
+    const auto make = [&](int steps, int rows, int first_row, int first_step = 0) {
         return std::make_unique<program<Backend>>(
-            *a.g, a.store, plan_options{.steps = steps, .batch = rows, .first_row = first_row}, outputs);
+            *a.g, a.store,
+            plan_options{.steps = steps, .batch = rows, .first_row = first_row, .first_step = first_step}, outputs);
     };
     std::vector<std::string> broken;
     // Steps [first, steps) of row b of p against all steps of row c of q, bit by bit.
@@ -171,7 +172,7 @@ std::vector<std::string> broken_laws(const traced_agent<Backend>& a, std::uint64
     again->forward();
     for (int b = 0; b < std::min(B, 2); ++b) {
         const int first = b == 0 ? 0 : T / 2;
-        const auto fresh = make(T - first, 1, b), source = make(T, B, 0);
+        const auto fresh = make(T - first, 1, b, first), source = make(T, B, 0);
         dead.restore(*source);
         copy_row(*source, b, *fresh, 0, *a.g, first, false);
         fresh->replay_count() = source->replay_count();

@@ -24,10 +24,30 @@ struct memory_role {};
 struct auxiliary_role {};
 struct learner_role {};
 
+/// How a learner wires the steps of a model (its member `wiring`), with what there is to choose.
+/// m = read; h = control(m); write (facts 1.1): agents and supervised learning.
+struct reads_controls_writes {
+    struct settings {
+        bool last_action_reward = true;  // the controller sees one-hot last action and clipped last reward (errata M43)
+    };
+};
+/// h = control(z); C = read; infer z; write (facts 4.2): generative models.
+struct controls_reads_infers_writes {
+    struct settings {
+        bool previous_reads = false;  // the controller sees what was read one step before
+        int features = 128;           // width of the features of x and z in a model without memory (VRNN)
+        void check() const { require(features > 0, "wiring.features: expected at least one column, got ", features); }
+    };
+};
+
+/// What a model is traced for. A generating trace may follow its own predictions, and freezes statistics of batches.
+enum class purpose { learning, generating };
+
 /// What a task shows and accepts.
 struct task_shape {
     image_shape observation;
-    int actions = 0;
+    int actions = 0;  // of an agent, or columns of a generative model's condition
+    int targets = 0;  // columns of a supervised target
 };
 
 /// Widths that a memory must know: the encoder's x and the controller's h.
@@ -131,8 +151,21 @@ concept can_learn = requires(graph<slot::backend>& g, const typename P::settings
     { P::add_heads(g, s, h, task) } -> std::same_as<typename P::template heads<slot::variable>>;
     P::add_losses(g, s, heads);
 };
+/// A generative learner: what it believes of a step before and after it has seen it, and what that costs.
 template <class P>
-concept learner_policy = claims<P, learner_role> && has_settings<P> && can_learn<P>;
+concept can_infer = requires(graph<slot::backend>& g, const typename P::settings& s, const typename P::weights& w,
+                             const slot::variables& context, slot::variable v,
+                             const typename P::template beliefs<slot::variable>& b, const task_shape& task) {
+    { P::latent_width(s) } -> std::convertible_to<int>;
+    { P::declare(g, s, 1, 1) } -> std::same_as<typename P::weights>;
+    { P::infer(g, s, w, context, v, 1) } -> std::same_as<typename P::template beliefs<slot::variable>>;
+    { P::divergence(b) } -> std::same_as<slot::variable>;
+    { P::log_likelihood(s, v, v) } -> std::same_as<slot::variable>;
+    { P::expected_frame(s, v) } -> std::same_as<slot::variable>;
+    P::add_losses(s, v, v);
+};
+template <class P>
+concept learner_policy = claims<P, learner_role> && has_settings<P> &&(can_learn<P> || can_infer<P>);
 
 /// Zero where an episode begins, whatever stood there: x * (1 - reset) would keep a NaN of the dead episode.
 struct clear_on_reset {
@@ -147,3 +180,6 @@ void reset_rows(State& state, const Var& reset) {
 }
 
 }  // namespace engram
+
+BOOST_HANA_ADAPT_STRUCT(engram::reads_controls_writes::settings, last_action_reward);
+BOOST_HANA_ADAPT_STRUCT(engram::controls_reads_infers_writes::settings, previous_reads, features);

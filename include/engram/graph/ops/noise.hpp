@@ -8,7 +8,8 @@
 //   key = seed xor (hash of the full name), counter = {t * blocks + block of 4 columns, row, replay count (2 words)}
 //
 // so a second sweep over the same replay, a resumed run (program::replay_count) and another order of evaluation draw
-// the same numbers. The row is plan_options::first_row + the row in the plan: splitting a batch changes nothing.
+// the same numbers. The row is plan_options::first_row + the row in the plan, the step first_step + the step in it:
+// splitting a batch or an unroll changes nothing.
 // Programs of one graph at equal replay counts draw equal noise. Noise is a constant: it has no gradient.
 
 #include <engram/core/philox.hpp>
@@ -33,11 +34,12 @@ struct noise_kernel final : kernel<Backend> {
         key0 = static_cast<std::uint32_t>(key);
         key1 = static_cast<std::uint32_t>(key >> 32);
         first_row = b.first_row();
+        first_step = b.first_step();
     }
 
     void forward(int t, int steps) override {
         for (int s = t; s < t + steps; ++s)
-            for (int b = 0; b < batch; ++b) draw(s, b, out.at(s) + b * out.stride);
+            for (int b = 0; b < batch; ++b) draw(first_step + s, b, out.at(s) + b * out.stride);
     }
 
 private:
@@ -67,7 +69,7 @@ private:
     const std::uint64_t* replay;
     operand<real> out;
     std::uint32_t key0, key1;
-    int first_row = 0;
+    int first_row = 0, first_step = 0;
 };
 
 template <class Backend>

@@ -1,0 +1,94 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// What tracing five policies gives: a graph, its weights, and the variables by which the runtime knows it. Nothing in
+// it depends on the policies any more, so the runtime is compiled once.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <engram/model/slots.hpp>
+
+namespace engram {
+
+/// Variables of a generative temporal model (facts 4.1), all [T, B, .].
+template <class Var>
+struct generative_variables {
+    Var divergence;      // KL(q || p) of the step's latent, nats [T, B, 1]
+    Var log_likelihood;  // log p(x | z, C), nats [T, B, 1]
+    Var frame;           // expected frame [T, B, pixels]
+    Var latent;          // z [T, B, Z]
+};
+
+/// A traced model. Inputs of every plan: observation [T, B, pixels] in [0, 1] and reset [T, B, 1] (1 at the first step
+/// of an episode). An acting model has last_action [T, B, 1] (index, -1 at an episode's start) and last_reward [T, B,
+/// 1]; a generative one has condition [T, B, actions] if the task has actions, and in a generating trace use_prior [T,
+/// B, 1] (1: the step's latent is drawn from the prior). The learner adds its own.
+template <class Backend>
+struct traced_agent {
+    using variable = var<Backend>;
+
+    std::shared_ptr<parameters<typename Backend::real>> store;
+    std::unique_ptr<graph<Backend>> g;
+    task_shape task;
+    variable logits, value, log_policy, x, h;  // of an acting or supervised model; a generative one has x and h
+    std::optional<generative_variables<variable>> generative;
+    /// What the laws compare, with names.
+    std::vector<std::pair<const char*, variable>> watched;
+    /// What a behaviour policy records for the learner's replaying plan: names of its inputs.
+    std::vector<variable> records;
+    /// Read weights and the writes they belong to, for reports; absent without a memory that tells them.
+    std::optional<variable> read_weight, read_when;
+    /// Read and write weights over the slots of a memory whose slots stay in place [T, B, heads * N].
+    std::optional<variable> slot_read_weight, slot_write_weight;
+};
+
+/// What is carried from step to step.
+template <class Controller, class Memory>
+struct agent_state {
+    BOOST_HANA_DEFINE_STRUCT(agent_state, (Controller, controller), (Memory, memory));
+};
+
+namespace detail {
+
+/// Runs `body` with the names of all that it traces under `name`.
+template <class Backend, class Body>
+auto traced_in(graph<Backend>& g, const char* name, Body&& body) {
+    const auto scope = g.scope(name);
+    return body();
+}
+
+/// Notes what a memory's read told, and the write weights among its state's leaves.
+template <class Backend, class MemoryState>
+void note_memory(traced_agent<Backend>& to, const recalled<var<Backend>>& read, const MemoryState& left) {
+    if (!read.weight.empty() && !read.when.empty()) {
+        to.read_weight = read.weight[0];
+        to.read_when = read.when[0];
+    }
+    if (!read.weight.empty() && read.when.empty()) to.slot_read_weight = read.weight[0];
+    for_each_leaf(left, "", [&](const auto& path, const var<Backend>& leaf) {
+        if (path == "write_weight") to.slot_write_weight = leaf;
+    });
+}
+
+/// The recorded values of a graph.
+template <class Backend>
+std::vector<var<Backend>> recorded_values(graph<Backend>& g) {
+    std::vector<var<Backend>> all;
+    for (const auto& op : g.operations())
+        if (op->is_record) {
+            var<Backend> v;
+            v.value = op->outputs[0];
+            v.width = g.value(v.value).width;
+            v.owner = &g;
+            all.push_back(v);
+        }
+    return all;
+}
+
+}  // namespace detail
+
+}  // namespace engram
