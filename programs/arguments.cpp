@@ -14,12 +14,12 @@ namespace {
 CLI::App* add_train(CLI::App& app, arguments& a) {
     auto* s = app.add_subcommand("train", "train the agent on a task and evaluate it on all levels");
     s->add_option("--task", a.task, "task to learn (see describe)");
-    s->add_option("--steps", a.steps, "environment steps, all environments together");
+    s->add_option("--steps", a.steps, "environment steps or frames, all rows together");
     s->add_option("--seed", a.seed, "seed of everything random (1)");
     s->add_option("--out", a.out, "run folder (runs/<task>/<ablation>-<seed>)");
     s->add_flag("--resume", a.resume, "continue from the folder's checkpoint, if there is one");
     s->add_option("--preset", a.preset, "small (default) or paper");
-    s->add_option("--threads", a.threads, "threads that act and learn (one per core)");
+    s->add_option("--threads", a.threads, "threads (one per core)");
     s->add_option("--device", a.device, "cpu (default) or cuda");
     s->add_option("--data", a.data, "folder with mnist/ and omniglot/ (default: built-in stimuli)");
     s->add_option("--stimuli", a.stimuli, "auto (default), builtin, mnist or omniglot");
@@ -45,17 +45,21 @@ CLI::App* add_evaluate(CLI::App& app, arguments& a) {
 CLI::App* add_describe(CLI::App& app, arguments& a) {
     auto* s = app.add_subcommand("describe", "the five policies, the parameters, the settings, the tasks");
     s->add_option("--preset", a.preset, "small (default) or paper");
-    s->add_option("--task", a.task, "task whose sizes are shown (arbitrary_visuomotor_mapping)");
+    s->add_option("--task", a.task, "task whose sizes are shown (the first of the list)");
     s->add_option("--set", a.set, "a setting: --set memory.slots=2048, or --memory.slots 2048");
     return s;
 }
 
 CLI::App* add_sample(CLI::App& app, arguments& a) {
-    auto* s = app.add_subcommand("sample", "play one episode: what it saw and did, what its memory read (PNG, NPY)");
+    auto* s =
+        app.add_subcommand("sample",
+                           "what it does, to look at: one episode with what its memory read, or sequences and what "
+                           "it draws (PNG, NPY)");
     s->add_option("--from", a.from, "run folder");
     s->add_option("--level", a.level, "level (holdout_interpolate)");
     s->add_option("--out", a.out, "where to write (<run folder>/sample)");
     s->add_option("--seed", a.seed, "seed of the episode (that of the run)");
+    s->add_option("--alone-from", a.alone_from, "sequence models: step from which it draws alone (the recall)");
     s->add_option("--data", a.data, "folder with mnist/ and omniglot/, if it has moved");
     return s;
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 
+#include <cstring>
+
 #include <engram/program/configuration.hpp>
 #include <engram/program/presets.hpp>
+#include <engram/program/run_files.hpp>
 
 namespace engram {
 
@@ -40,7 +43,8 @@ void flatten_json(const json& object, const std::string& prefix, const std::stri
 
 bool is_run_setting(const std::string& name) {
     const std::string group = name.substr(0, name.find('.'));
-    return group == "rollout" || group == "optimiser" || group == "asynchronous" || group == "task";
+    return group == "rollout" || group == "sequence" || group == "optimiser" || group == "asynchronous" ||
+           group == "task";
 }
 
 }  // namespace
@@ -160,6 +164,49 @@ prepared_run::prepared_run(const configuration& config)
       agent(config.model().trace(
           {{info.observation.height, info.observation.width, info.observation.channels}, info.actions},
           static_cast<std::uint64_t>(config.seed))) {}
+
+std::vector<std::string> tasks_of(const ablation& model) {
+    return model.learns_sequences() ? sequence_names() : task_names();
+}
+
+prepared_sequences::prepared_sequences(const configuration& config)
+    : source(make_sequence(config.task, config.run.task)),
+      learning(config.model().trace(shape_of(source->info()), static_cast<std::uint64_t>(config.seed))),
+      generating(config.model().trace(shape_of(source->info()), static_cast<std::uint64_t>(config.seed),
+                                      purpose::generating)) {}
+
+namespace {
+
+// Statistics of batches are one resource for all plans of a graph; what a memory holds belongs to a plan, and making it
+// here gives one that nobody sees.
+template <class Copy>
+void each_statistic(const graph<cpu<float>>& g, Copy copy) {
+    for (std::size_t r = 0; r < g.resources().size(); ++r) {
+        const auto shared = g.resources()[r].make(1);
+        std::size_t k = 0;
+        for (auto part : shared->bytes()) copy(r, k++, part);
+    }
+}
+
+}  // namespace
+
+void prepared_sequences::share_weights(program<cpu<float>>& learner) {
+    const auto from = learning.store->flat();
+    auto edit = generating.store->edit();
+    std::copy(from.begin(), from.end(), edit.flat().begin());
+    each_statistic(*generating.g, [&](std::size_t r, std::size_t k, std::span<std::byte> to) {
+        const auto part = learner.bound_resource(r)->bytes()[k];
+        if (part.size() == to.size()) std::copy(part.begin(), part.end(), to.begin());
+    });
+}
+
+void prepared_sequences::load_weights(const safetensors& file) {
+    engram::load_weights(file, *generating.store);
+    each_statistic(*generating.g, [&](std::size_t r, std::size_t k, std::span<std::byte> to) {
+        const auto part = file.values<std::uint8_t>(message("shard.0.resource.", r, ".", k));
+        if (part.size() == to.size()) std::memcpy(to.data(), part.data(), to.size());
+    });
+}
 
 level_maker prepared_run::maker() const {
     return [name = info.name, options = options, stimuli = stimuli](const std::string& level, int count,

@@ -18,17 +18,22 @@ std::string with_separators(std::int64_t n) {
     return digits;
 }
 
+task_shape shape_of_task(const configuration& config) {
+    if (config.model().learns_sequences()) return shape_of(describe_sequence(config.task, config.run.task));
+    const task_info info = describe_task(config.task, config.run.task);
+    return {{info.observation.height, info.observation.width, info.observation.channels}, info.actions};
+}
+
 }  // namespace
 
 int describe(ablation& model, const arguments& a) {
     configuration config(model);
-    config.task = a.task.value_or(task_names().front());
-    require_known("task", config.task, task_names());
+    const auto tasks = tasks_of(model);
+    config.task = a.task.value_or(tasks.front());
+    require_known("task", config.task, tasks);
     config.apply_preset(a.preset.value_or("small"));
     config.assign(a.set);
-    const task_info info = describe_task(config.task, config.run.task);
-    const auto agent =
-        model.trace({{info.observation.height, info.observation.width, info.observation.channels}, info.actions}, 1);
+    const auto agent = model.trace(shape_of_task(config), 1);
 
     std::string out = fmt::format("{} (preset {}, task {})\n\npolicies\n", model.name(), config.preset, config.task);
     for (const auto& [slot, policy] : model.policies()) out += fmt::format("  {:<12}{}\n", slot, policy);
@@ -45,6 +50,19 @@ int describe(ablation& model, const arguments& a) {
     for (const auto& s : settings) width = std::max(width, s.name.size());
     for (const auto& s : settings) out += fmt::format("  {:<{}}  {}\n", s.name, width, s.value);
     out += "\ntasks\n";
+    if (model.learns_sequences()) {
+        for (const auto& name : tasks) {
+            const auto t = describe_sequence(name, config.run.task);
+            out += fmt::format(
+                "  {:<32}{:>4} steps of {:>12} numbers{:>4} condition columns   levels:", t.name, t.steps,
+                fmt::format("{} x {} x {}", t.observation.height, t.observation.width, t.observation.channels),
+                t.actions);
+            for (const auto& level : t.levels) out += " " + level;
+            out += "\n";
+        }
+        std::fputs(out.c_str(), stdout);
+        return 0;
+    }
     for (const auto& t : all_tasks(config.run.task)) {
         out += fmt::format(
             "  {:<32}{:>12} numbers{:>4} actions   levels:", t.name,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <cstdio>
+#include <optional>
 
 #include <engram/program/commands.hpp>
 #include <engram/program/run_files.hpp>
@@ -18,20 +19,29 @@ int evaluate(ablation& model, const arguments& a) {
     const auto seed = a.seed ? parse<std::int64_t>("--seed", *a.seed) : config.seed;
     const int episodes = a.episodes ? parse<int>("--episodes", *a.episodes) : 100;
     require(episodes > 0, "--episodes: expected 1 or more, got ", episodes);
-    const task_info info = describe_task(config.task, config.run.task);
-    for (const auto& level : a.level) require_known("level", level, info.levels);
+    const bool sequences = model.learns_sequences();
+    const auto known = sequences ? describe_sequence(config.task, config.run.task).levels
+                                 : describe_task(config.task, config.run.task).levels;
+    for (const auto& level : a.level) require_known("level", level, known);
     require(file_exists(paths.checkpoint()), paths.folder, " holds no checkpoint yet; train it first");
     const auto file = safetensors::read(paths.checkpoint());
     check_checkpoint(file, config, false);
-    const prepared_run run(config);
-    load_weights(file, *run.agent.store);
-
     json summary = file_exists(paths.summary()) ? read_json(paths.summary())
                                                 : json{{"ablation", model.name()}, {"task", config.task}};
-    if (!evaluate_levels(run, a.level, episodes, static_cast<std::uint64_t>(seed), interrupted, summary)) return 130;
+    const auto episode_seed = static_cast<std::uint64_t>(seed);
+    std::optional<prepared_run> acting;
+    if (sequences) {
+        prepared_sequences run(config);
+        run.load_weights(file);
+        if (!evaluate_levels(run, a.level, episodes, episode_seed, interrupted, summary)) return 130;
+    } else {
+        acting.emplace(config);
+        load_weights(file, *acting->agent.store);
+        if (!evaluate_levels(*acting, a.level, episodes, episode_seed, interrupted, summary)) return 130;
+    }
     try {
         write_json(paths.summary(), summary);
-        record_retrieval(run, model.name(), static_cast<std::uint64_t>(seed), paths.retrieval());
+        if (acting) record_retrieval(*acting, model.name(), episode_seed, paths.retrieval());
     } catch (const error& problem) {
         throw run_error(problem.what());
     }

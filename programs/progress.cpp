@@ -27,12 +27,13 @@ std::string time_text(double seconds) {
 
 }  // namespace
 
-progress_bar::progress_bar(bool quiet, std::int64_t first_step, std::int64_t last_step, double maximum_reward)
+progress_bar::progress_bar(bool quiet, std::int64_t first_step, std::int64_t last_step, std::string what, double best)
     : on_(!quiet),
       terminal_(::isatty(2) == 1),
       first_(first_step),
       last_(last_step),
-      maximum_(maximum_reward),
+      what_(std::move(what)),
+      best_(best),
       start_(clock::now()),
       shown_(start_) {}
 
@@ -40,13 +41,13 @@ progress_bar::~progress_bar() {
     finish();
 }
 
-void progress_bar::show(std::int64_t step, double reward) {
+void progress_bar::show(std::int64_t step, double value) {
     if (!on_) return;
     const auto now = clock::now();
     const double since = std::chrono::duration<double>(now - shown_).count();
     if (since < (terminal_ ? 0.2 : 30.0) && !(terminal_ && step >= last_)) return;
     shown_ = now;
-    const std::string text = line(step, reward, std::chrono::duration<double>(now - start_).count());
+    const std::string text = line(step, value, std::chrono::duration<double>(now - start_).count());
     std::fprintf(stderr, terminal_ ? "\r%s\033[K" : "%s\n", text.c_str());
     std::fflush(stderr);
     drawn_ = terminal_;
@@ -57,7 +58,7 @@ void progress_bar::finish() {
     drawn_ = false;
 }
 
-std::string progress_bar::line(std::int64_t step, double reward, double seconds) const {
+std::string progress_bar::line(std::int64_t step, double value, double seconds) const {
     const double share = last_ > 0 ? std::min(1.0, static_cast<double>(step) / static_cast<double>(last_)) : 1;
     const double rate = seconds > 0 ? static_cast<double>(step - first_) / seconds : 0;
     std::string out;
@@ -68,7 +69,8 @@ std::string progress_bar::line(std::int64_t step, double reward, double seconds)
     }
     out += fmt::format("{:3.0f} %  {} of {} steps  {} steps/s", 100 * share, count_text(static_cast<double>(step)),
                        count_text(static_cast<double>(last_)), count_text(rate));
-    if (std::isfinite(reward)) out += fmt::format("  reward {:.2f} of {:g}", reward, maximum_);
+    if (std::isfinite(value)) out += fmt::format("  {} {:.2f}", what_, value);
+    if (std::isfinite(value) && std::isfinite(best_)) out += fmt::format(" of {:g}", best_);
     if (rate > 0)
         out += fmt::format("  {} left", time_text(static_cast<double>(std::max<std::int64_t>(0, last_ - step)) / rate));
     return out;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <engram/evaluate/sequences.hpp>
 #include <engram/program/run_files.hpp>
 
 namespace engram {
@@ -168,7 +169,59 @@ bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& le
     return true;
 }
 
+bool evaluate_levels(const prepared_sequences& run, const std::vector<std::string>& levels, int sequences,
+                     std::uint64_t seed, const std::function<bool()>& stop, json& summary) {
+    if (!summary.contains("levels") || !summary["levels"].is_object()) summary["levels"] = json::object();
+    const auto& info = run.source->info();
+    sequence_player<cpu<float>> player(run.generating, run.source, std::min(sequences, 50));
+    for (const std::string& level : levels.empty() ? info.levels : levels) {
+        const auto score = player.score(level, sequences, seed, stop);
+        if (score.sequences == 0) return false;
+        json& out = summary["levels"][level];
+        out = {{"episodes", score.sequences},
+               {"mean", score.mean},
+               {"stderr", score.standard_error},
+               {"unit", score.unit}};
+        if (!run.generating.generative) continue;
+        out["kl_per_step"] = score.divergence;
+        out["log_likelihood_per_step"] = score.log_likelihood;
+        if (std::isfinite(score.recall)) {
+            out["kl_before_recall"] = score.before;
+            out["kl_at_recall"] = score.recall;
+            out["kl_at_first_sight"] = score.first_sight;
+            out["recall_over_before"] = score.recall_over_before();
+            out["recall_over_first_sight"] = score.recall_over_first_sight();
+        }
+        // What was held out speaks for the model where there is such a level.
+        if (level == info.levels.front() && info.levels.size() > 1 && summary.contains("elbo")) continue;
+        summary["kl_per_step"] = score.divergence;
+        summary["elbo"] = -score.mean;
+    }
+    return true;
+}
+
+namespace {
+
+std::string sequence_table(const json& levels) {
+    std::string table = fmt::format("{:<24}{:>12}{:>10}  {:<24}{:>10}{:>12}{:>12}\n", "level", "mean", "stderr", "unit",
+                                    "last KL", "KL recall", "/ before");
+    const auto number = [](const json& r, const char* key) {
+        return r.contains(key) ? fmt::format("{:.3f}", r.at(key).get<double>()) : std::string("-");
+    };
+    for (const auto& [level, r] : levels.items())
+        table += fmt::format("{:<24}{:>12.3f}{:>10.3f}  {:<24}{:>10}{:>12}{:>12}\n", level, r.at("mean").get<double>(),
+                             r.at("stderr").get<double>(), r.at("unit").get<std::string>(),
+                             r.contains("kl_per_step") ? fmt::format("{:.3f}", r.at("kl_per_step").back().get<double>())
+                                                       : std::string("-"),
+                             number(r, "kl_at_recall"), number(r, "recall_over_before"));
+    return table;
+}
+
+}  // namespace
+
 std::string level_table(const json& summary) {
+    const json& levels = summary.at("levels");
+    if (!levels.empty() && !levels.begin()->contains("maximum")) return sequence_table(levels);
     std::string table =
         fmt::format("{:<24}{:>10}{:>10}{:>10}{:>14}\n", "level", "mean", "stderr", "maximum", "% of maximum");
     for (const auto& [level, r] : summary.at("levels").items()) {

@@ -47,6 +47,8 @@ int sample(ablation& model, const arguments& a) {
     configuration config(model);
     config.from_json(read_json(paths.config()), paths.config());
     if (a.data) config.set({{"task.data", *a.data}});
+    if (model.learns_sequences()) return sample_sequences(config, a);
+    require(!a.alone_from, "--alone-from: engram-", model.name(), " acts; only sequence models draw alone");
     const auto seed = a.seed ? parse<std::int64_t>("--seed", *a.seed) : config.seed;
     const task_info info = describe_task(config.task, config.run.task);
     const bool held_out = std::find(info.levels.begin(), info.levels.end(), "holdout_interpolate") != info.levels.end();

@@ -4,8 +4,8 @@
 // What a sequence model is worth on a level (facts 4.10), and what it draws when it is left alone.
 //
 //   generative   mean = average over sequences of -F = sum_t [KL_t - log p(x_t)] in nats, lower is better, with KL_t a
-//                step; recall is the mean KL over the steps that repeat a frame, first_sight that of the same frames when
-//                they were new
+//                step; recall is the mean KL over the steps that repeat a frame, first_sight that of the same frames
+//                when they were new
 //   supervised   mean = wrong bits a sequence, a logit above 0 standing for 1
 //
 // The sequences depend on the seed and the level alone, and are none of those of training.
@@ -78,9 +78,8 @@ public:
                     total += kl - log_p;
                     s.divergence[static_cast<std::size_t>(t)] += kl / count;
                     s.log_likelihood[static_cast<std::size_t>(t)] += log_p / count;
-                    const int origin = info().recall >= 0 && t >= info().recall
-                                           ? batch_.origin(b)[static_cast<std::size_t>(t)]
-                                           : -1;
+                    const int origin =
+                        info().recall >= 0 && t >= info().recall ? batch_.origin(b)[static_cast<std::size_t>(t)] : -1;
                     if (info().recall >= 0 && t < info().recall) before += kl, ++news;
                     if (origin < 0) continue;
                     again += kl, first += at(model_->generative->divergence, origin, b), ++repeats;
@@ -111,8 +110,7 @@ public:
             const auto o = play_.output(v);
             for (int t = 0; t < d.steps; ++t)
                 for (int b = 0; b < d.rows; ++b)
-                    for (int f = 0; f < v.width; ++f)
-                        to.push_back(static_cast<float>(o.at(t)[b * o.stride + f]));
+                    for (int f = 0; f < v.width; ++f) to.push_back(static_cast<float>(o.at(t)[b * o.stride + f]));
             return v.width;
         };
         copy(model_->generative->frame, d.generated);
@@ -140,8 +138,7 @@ private:
     void use_prior_from(int step) {
         if (!play_.has_input("use_prior")) return;
         const auto flags = play_.input("use_prior");
-        for (std::size_t i = 0; i < flags.size(); ++i)
-            flags[i] = static_cast<int>(i) / batch_.rows() >= step ? 1 : 0;
+        for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = static_cast<int>(i) / batch_.rows() >= step ? 1 : 0;
     }
     double at(const var<Backend>& v, int t, int b) const {
         const auto o = play_.output(v);
@@ -149,13 +146,14 @@ private:
     }
     double wrong_bits(int b) {
         const auto o = play_.output(model_->logits);
-        const auto target = play_.input("target"), weight = play_.input("weight");
+        const auto target = batch_.target(), weight = batch_.weight();
         double wrong = 0;
         for (int t = 0; t < info().steps; ++t) {
             const std::ptrdiff_t row = std::ptrdiff_t{t} * batch_.rows() + b;
             if (weight[static_cast<std::size_t>(row)] == 0) continue;
             for (int f = 0; f < o.width; ++f)
-                wrong += (o.at(t)[b * o.stride + f] > 0) != (target[static_cast<std::size_t>(row * o.width + f)] > 0.5f);
+                wrong +=
+                    (o.at(t)[b * o.stride + f] > 0) != (target[static_cast<std::size_t>(row * o.width + f)] > 0.5f);
         }
         return wrong;
     }

@@ -52,7 +52,10 @@ struct ablation {
     virtual std::vector<setting> settings() const = 0;
     /// All or none of the pairs of name and value.
     virtual void set(const std::vector<std::pair<std::string, std::string>>& pairs) = 0;
-    virtual traced_agent<cpu<float>> trace(const task_shape& task, std::uint64_t seed) const = 0;
+    /// Whether it learns from sequences rather than by acting.
+    virtual bool learns_sequences() const = 0;
+    virtual traced_agent<cpu<float>> trace(const task_shape& task, std::uint64_t seed,
+                                           purpose why = purpose::learning) const = 0;
 };
 
 /// Name of a policy: its member `name`, or that of its type without namespaces.
@@ -85,8 +88,13 @@ public:
     }
     std::vector<setting> settings() const override { return list_settings(settings_); }
     void set(const std::vector<std::pair<std::string, std::string>>& pairs) override { engram::set(settings_, pairs); }
-    traced_agent<cpu<float>> trace(const task_shape& task, std::uint64_t seed) const override {
-        return Agent::template trace<cpu<float>>(settings_, task, seed);
+    bool learns_sequences() const override {
+        return requires {
+            requires Agent::learner::learns_sequences;
+        };
+    }
+    traced_agent<cpu<float>> trace(const task_shape& task, std::uint64_t seed, purpose why) const override {
+        return Agent::template trace<cpu<float>>(settings_, task, seed, why);
     }
 
 private:

@@ -7,6 +7,7 @@
 
 #include <engram/program/ablation.hpp>
 #include <engram/program/arguments.hpp>
+#include <engram/program/configuration.hpp>
 
 namespace engram {
 
@@ -19,6 +20,8 @@ int train(ablation& model, const arguments& a);
 int evaluate(ablation& model, const arguments& a);
 int describe(ablation& model, const arguments& a);
 int sample(ablation& model, const arguments& a);
+/// sample, for a model of sequences; the configuration is that of the run folder.
+int sample_sequences(const configuration& config, const arguments& a);
 
 /// From now on SIGINT and SIGTERM are noted instead of ending the program; the third one ends it at once.
 void catch_interrupts();

@@ -14,12 +14,15 @@
 #include <engram/io/json.hpp>
 #include <engram/program/ablation.hpp>
 #include <engram/task/registry.hpp>
+#include <engram/task/sequence_registry.hpp>
+#include <engram/train/sequence_trainer.hpp>
 #include <engram/train/trainer.hpp>
 
 namespace engram {
 
 struct run_settings {
-    rollout_settings rollout;
+    rollout_settings rollout;    // of agents
+    sequence_settings sequence;  // of models that learn from sequences
     optimiser_settings optimiser;
     asynchronous_settings asynchronous;
     task_options task;
@@ -67,7 +70,23 @@ struct prepared_run {
     traced_agent<cpu<float>> agent;
 };
 
+/// The tasks that a model can be trained on.
+std::vector<std::string> tasks_of(const ablation& model);
+
+/// A configuration's sequence task, and its model traced for learning and for generating.
+struct prepared_sequences {
+    explicit prepared_sequences(const configuration& config);
+    /// The generating model gets the weights of the learning one, and the statistics that a plan of it gathered.
+    void share_weights(program<cpu<float>>& learner);
+    /// The generating model gets what a checkpoint holds of them.
+    void load_weights(const safetensors& file);
+
+    std::shared_ptr<const sequence_source> source;
+    traced_agent<cpu<float>> learning, generating;
+};
+
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::task_options, data, stimuli, stimulus_count, frame, scheme, length, length_spread);
-BOOST_HANA_ADAPT_STRUCT(engram::run_settings, rollout, optimiser, asynchronous, task);
+BOOST_HANA_ADAPT_STRUCT(engram::task_options, data, stimuli, stimulus_count, frame, scheme, length, length_spread,
+                        items, recalled);
+BOOST_HANA_ADAPT_STRUCT(engram::run_settings, rollout, sequence, optimiser, asynchronous, task);

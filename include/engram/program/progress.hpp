@@ -12,21 +12,23 @@ namespace engram {
 
 class progress_bar {
 public:
-    progress_bar(bool quiet, std::int64_t first_step, std::int64_t last_step, double maximum_reward);
+    /// `what` is shown beside the bar, with its best value where there is one (NaN: none).
+    progress_bar(bool quiet, std::int64_t first_step, std::int64_t last_step, std::string what, double best);
     ~progress_bar();
     progress_bar(const progress_bar&) = delete;
     progress_bar& operator=(const progress_bar&) = delete;
-    /// Where training stands; `reward` is NaN before the first episode has ended.
-    void show(std::int64_t step, double reward);
+    /// Where training stands; `value` is NaN while there is none.
+    void show(std::int64_t step, double value);
     /// Leaves the line as it is and goes to the next one.
     void finish();
 
 private:
     using clock = std::chrono::steady_clock;
-    std::string line(std::int64_t step, double reward, double seconds) const;
+    std::string line(std::int64_t step, double value, double seconds) const;
     bool on_, terminal_, drawn_ = false;
     std::int64_t first_, last_;
-    double maximum_;
+    std::string what_;
+    double best_;
     clock::time_point start_, shown_;
 };
 

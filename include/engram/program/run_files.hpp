@@ -32,6 +32,12 @@ bool file_exists(const std::string& path);
 /// Removes what a run that was killed while writing left beside its files.
 void remove_leftovers(const run_paths& paths);
 
+/// One row of metrics.csv as a job gives it: `values` stand behind step and update, `last_values` at the end.
+struct metrics_row {
+    std::vector<double> values, last_values;
+    double gradient_norm = 0, learning_rate = 0;
+};
+
 /// Rows of numbers under named columns; NaN is an empty cell.
 class metrics_file {
 public:
@@ -61,6 +67,9 @@ void load_weights(const safetensors& file, parameters<float>& store);
 /// Evaluates the levels (all when there are none) and puts them into `summary`; false when `stop` ended it early.
 bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& levels, int episodes, std::uint64_t seed,
                      const std::function<bool()>& stop, json& summary);
+/// The same for sequences; with the first held-out level's KL a step and ELBO for generative models.
+bool evaluate_levels(const prepared_sequences& run, const std::vector<std::string>& levels, int sequences,
+                     std::uint64_t seed, const std::function<bool()>& stop, json& summary);
 /// One episode with what the memory read, where the agent has one that tells and the task has trials.
 bool record_retrieval(const prepared_run& run, const std::string& ablation, std::uint64_t seed,
                       const std::string& path);

@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <vector>
 
-#include <engram/model/traced_agent.hpp>
 #include <engram/graph/program.hpp>
+#include <engram/model/traced_agent.hpp>
 #include <engram/task/sequence.hpp>
 
 namespace engram {
@@ -34,7 +34,7 @@ public:
         observation_ = bind(p, "observation", info.observation.size());
         condition_ = bind(p, "condition", info.actions);
         target_ = bind(p, "target", info.targets);
-        weight_ = bind(p, "weight", 1);
+        weight_ = bind(p, "weight", info.targets > 0 ? 1 : 0);
         if (p.has_input("reset")) std::fill_n(p.input("reset").begin(), rows_, real(1));
         origin_.resize(static_cast<std::size_t>(steps_ * rows_), -1);
         label_.resize(origin_.size(), -1);
@@ -56,9 +56,12 @@ public:
         }
         if constexpr (!std::is_same_v<real, float>)
             for (input* in : {&observation_, &condition_, &target_, &weight_})
-                std::copy(in->numbers.begin(), in->numbers.end(), in->place.begin());
+                std::copy_n(in->numbers.begin(), in->place.size(), in->place.begin());
     }
 
+    /// [T, B, targets] and [T, B, 1] of the sequences drawn.
+    std::span<const float> target() const { return target_.numbers; }
+    std::span<const float> weight() const { return weight_.numbers; }
     /// Of row b: the earlier step that each step repeats (-1: none), and the class that it shows.
     std::span<const int> origin(int b) const { return row(origin_, b); }
     std::span<const int> label(int b) const { return row(label_, b); }
@@ -73,8 +76,13 @@ private:
 
     input bind(program<Backend>& p, const char* name, int width) {
         input in;
-        if (width == 0 || !p.has_input(name)) return in;
+        if (width == 0) return in;
         in.width = width;
+        if (!p.has_input(name)) {  // whoever scores the plan's outputs asks for it here
+            in.copy.resize(static_cast<std::size_t>(steps_ * rows_ * width));
+            in.numbers = in.copy;
+            return in;
+        }
         in.place = p.input(name);
         require(in.place.size() == static_cast<std::size_t>(steps_ * rows_ * width), source_->info().name, ": '", name,
                 "' has ", width, " columns, the model expects ",

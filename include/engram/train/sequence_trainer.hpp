@@ -55,14 +55,13 @@ public:
         int first = 0;
         for (int i = 0; i < threads; ++i) {
             const int last = s.batch * (i + 1) / threads;
-            shards_.push_back(std::make_unique<shard>(
-                model, source_,
-                plan_options{.steps = source_->info().steps,
-                             .batch = last - first,
-                             .gradients = true,
-                             .total_batch = s.batch,
-                             .first_row = first},
-                watched));
+            shards_.push_back(std::make_unique<shard>(model, source_,
+                                                      plan_options{.steps = source_->info().steps,
+                                                                   .batch = last - first,
+                                                                   .gradients = true,
+                                                                   .total_batch = s.batch,
+                                                                   .first_row = first},
+                                                      watched));
             first = last;
         }
     }
@@ -145,7 +144,6 @@ private:
     void each_resource(Body body) {
         for (std::size_t i = 0; i < shards_.size(); ++i)
             for (std::size_t r = 0; r < shards_[i]->learner.resource_count(); ++r) {
-                if (!shards_[i]->learner.bound_resource(r)) continue;
                 std::size_t k = 0;
                 for (auto part : shards_[i]->learner.bound_resource(r)->bytes())
                     body(message("shard.", i, ".resource.", r, ".", k++), part);

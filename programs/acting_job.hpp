@@ -1,0 +1,146 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Training an agent in environments, synchronously or asynchronously.
+
+#include <limits>
+#include <memory>
+
+#include <engram/train/asynchronous.hpp>
+
+#include "training_run.hpp"
+
+namespace engram {
+
+// Exponential moving average of episode rewards, corrected for its start (facts 1.11).
+struct smoothed_reward {
+    static constexpr double alpha = 0.05;
+    std::int64_t episodes = 0;
+    double sum = 0;
+
+    void add(double reward) {
+        ++episodes;
+        sum += alpha * (reward - sum);
+    }
+    double value() const {
+        return episodes > 0 ? sum / (1 - std::pow(1 - alpha, static_cast<double>(episodes)))
+                            : std::numeric_limits<double>::quiet_NaN();
+    }
+};
+
+/// Names of a trainer's losses, before its first update.
+inline std::vector<std::string> loss_names(trainer<cpu<float>>& t) {
+    std::vector<std::string> names;
+    for (const auto& loss : t.shard(0).learner.losses()) names.push_back(loss.first);
+    return names;
+}
+inline std::vector<std::string> loss_names(asynchronous_trainer<cpu<float>>& t) {
+    std::vector<std::string> names;
+    for (const auto& loss : t.learner().losses()) names.push_back(loss.first);
+    return names;
+}
+
+template <class Trainer>
+class acting_job {
+public:
+    explicit acting_job(const configuration& config)
+        : config_(config),
+          run_(config),
+          trainer_(std::make_unique<Trainer>(
+              run_.agent,
+              [this](int count, int first) {
+                  return make_environment(run_.info.name, run_.info.levels.front(), count,
+                                          static_cast<std::uint64_t>(config_.seed), static_cast<std::uint32_t>(first),
+                                          run_.options, run_.stimuli);
+              },
+              trainer_settings{config.run.rollout, config.run.optimiser, config.run.asynchronous},
+              static_cast<std::uint64_t>(config.seed), config.threads, config.steps)),
+          losses_(loss_names(*trainer_)) {}
+
+    void iterate() { trainer_->iterate(); }
+    std::int64_t steps() const { return trainer_ ? trainer_->steps() : steps_; }
+    std::int64_t updates() const { return trainer_->updates(); }
+    std::int64_t steps_an_update() const {
+        return std::int64_t{config_.run.rollout.unroll} * config_.run.rollout.environments;
+    }
+    const parameters<float>& store() const { return *run_.agent.store; }
+    std::string headline_name() const { return "reward"; }
+    double headline_best() const { return static_cast<double>(run_.info.maximum_reward(run_.info.levels.front())); }
+    double headline() const { return reward_.value(); }
+
+    std::vector<std::string> columns() const {
+        std::vector<std::string> names{"episodes", "reward", "reward_smooth", "loss"};
+        bool auxiliary = false;
+        for (const auto& name : losses_) {
+            names.push_back(column_of(name));
+            auxiliary |= name.starts_with("auxiliary.");
+        }
+        if (auxiliary && std::find(names.begin(), names.end(), "auxiliary_loss") == names.end())
+            names.push_back("auxiliary_loss");
+        return names;
+    }
+    std::vector<std::string> last_columns() const { return {"lag"}; }
+
+    metrics_row take_row() {
+        const training_window w = trainer_->take_window();
+        double sum = 0;
+        for (const double r : w.episodes) {
+            reward_.add(r);
+            sum += r;
+        }
+        const double reward = w.episodes.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                                 : sum / static_cast<double>(w.episodes.size());
+        metrics_row row{{static_cast<double>(reward_.episodes), reward, reward_.value(), w.loss},
+                        {w.lag},
+                        w.gradient_norm,
+                        w.learning_rate};
+        double auxiliary = 0;
+        bool whole = true;  // no column auxiliary_loss yet
+        bool any = false;
+        for (const auto& [name, value] : w.losses) {
+            row.values.push_back(value);
+            if (!name.starts_with("auxiliary.")) continue;
+            any = true;
+            auxiliary += value;
+            whole &= column_of(name) != "auxiliary_loss";
+        }
+        if (any && whole) row.values.push_back(auxiliary);
+        return row;
+    }
+
+    void save(safetensors& file) {
+        trainer_->save(file);
+        file.add<std::int64_t>("progress.episodes", {1}, std::vector<std::int64_t>{reward_.episodes});
+        file.add<double>("progress.reward", {1}, std::vector<double>{reward_.sum});
+    }
+    void load(const safetensors& file) {
+        const auto episodes = file.values<std::int64_t>("progress.episodes", {1});
+        const auto reward = file.values<double>("progress.reward", {1});
+        trainer_->load(file);
+        reward_.episodes = episodes[0];
+        reward_.sum = reward[0];
+    }
+    void describe_training(json& summary) const {
+        summary["episodes"] = reward_.episodes;
+        if (reward_.episodes > 0) summary["reward_smooth"] = reward_.value();
+    }
+    /// Scores every level and notes one episode; false when it was interrupted.
+    bool evaluate(int episodes, const run_paths& paths, json& summary) {
+        steps_ = trainer_->steps();
+        trainer_.reset();  // an asynchronous one would go on acting
+        const auto seed = static_cast<std::uint64_t>(config_.seed);
+        if (!evaluate_levels(run_, {}, episodes, seed, interrupted, summary)) return false;
+        record_retrieval(run_, config_.model().name(), seed, paths.retrieval());
+        return true;
+    }
+
+private:
+    const configuration& config_;
+    prepared_run run_;
+    std::unique_ptr<Trainer> trainer_;
+    std::vector<std::string> losses_;
+    smoothed_reward reward_;
+    std::int64_t steps_ = 0;
+};
+
+}  // namespace engram

@@ -1,0 +1,84 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Training a model on the sequences of a task.
+
+#include <limits>
+#include <numeric>
+
+#include <engram/evaluate/sequences.hpp>
+#include <engram/train/sequence_trainer.hpp>
+
+#include "training_run.hpp"
+
+namespace engram {
+
+class sequence_job {
+public:
+    explicit sequence_job(const configuration& config)
+        : config_(config),
+          run_(config),
+          trainer_(run_.learning, run_.source, config.run.sequence, config.run.optimiser,
+                   static_cast<std::uint64_t>(config.seed), config.threads, config.steps) {
+        for (const auto& loss : trainer_.learner(0).losses()) losses_.push_back(loss.first);
+    }
+
+    void iterate() { trainer_.iterate(); }
+    std::int64_t steps() const { return trainer_.steps(); }
+    std::int64_t updates() const { return trainer_.updates(); }
+    std::int64_t steps_an_update() const {
+        return std::int64_t{config_.run.sequence.batch} * run_.source->info().steps;
+    }
+    const parameters<float>& store() const { return *run_.learning.store; }
+    std::string headline_name() const { return run_.learning.generative ? "KL of the last step" : "loss"; }
+    double headline_best() const { return std::numeric_limits<double>::quiet_NaN(); }
+    double headline() const { return headline_; }
+
+    /// free_energy is summed over the steps; kl_first is the mean KL a step before the recall, kl_recall from it on.
+    std::vector<std::string> columns() const {
+        std::vector<std::string> names{"loss"};
+        for (const auto& name : losses_) names.push_back(column_of(name) + "_a_step");
+        if (run_.learning.generative)
+            names.insert(names.end(), {"negative_elbo", "kl", "log_likelihood", "kl_last", "kl_first", "kl_recall"});
+        return names;
+    }
+    std::vector<std::string> last_columns() const { return {}; }
+
+    metrics_row take_row() {
+        const sequence_window w = trainer_.take_window();
+        metrics_row row{{w.loss}, {}, w.gradient_norm, w.learning_rate};
+        for (const auto& loss : w.losses) row.values.push_back(loss.second);
+        headline_ = w.loss;
+        if (!run_.learning.generative) return row;
+        const auto sum = [](auto first, auto last) { return std::accumulate(first, last, 0.0); };
+        const auto &kl = w.divergence, &log_p = w.log_likelihood;
+        const double all = sum(kl.begin(), kl.end()), fit = sum(log_p.begin(), log_p.end());
+        const int recall = run_.source->info().recall, T = run_.source->info().steps;
+        const double none = std::numeric_limits<double>::quiet_NaN();
+        row.values.insert(row.values.end(), {all - fit, all, fit, kl.back(),
+                                             recall > 0 ? sum(kl.begin(), kl.begin() + recall) / recall : none,
+                                             recall > 0 ? sum(kl.begin() + recall, kl.end()) / (T - recall) : none});
+        headline_ = kl.back();
+        return row;
+    }
+
+    void save(safetensors& file) { trainer_.save(file); }
+    void load(const safetensors& file) { trainer_.load(file); }
+    void describe_training(json& summary) const {
+        summary["sequences"] = trainer_.updates() * config_.run.sequence.batch;
+    }
+    /// Scores every level; false when it was interrupted.
+    bool evaluate(int sequences, const run_paths&, json& summary) {
+        run_.share_weights(trainer_.learner(0));
+        return evaluate_levels(run_, {}, sequences, static_cast<std::uint64_t>(config_.seed), interrupted, summary);
+    }
+
+private:
+    const configuration& config_;
+    prepared_sequences run_;
+    sequence_trainer<cpu<float>> trainer_;
+    std::vector<std::string> losses_;
+    double headline_ = std::numeric_limits<double>::quiet_NaN();
+};
+
+}  // namespace engram

@@ -1,0 +1,179 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// What every training run does, whatever is trained: the run folder, rows of metrics, checkpoints, the progress bar,
+// Ctrl-C, the evaluation at the end. A job says what one update is and which numbers describe it.
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include <engram/program/commands.hpp>
+#include <engram/program/progress.hpp>
+#include <engram/program/run_files.hpp>
+
+namespace engram {
+
+/// "learner.policy_loss" is policy_loss, "auxiliary.image" auxiliary_image.
+inline std::string column_of(const std::string& loss) {
+    if (loss.starts_with("learner.")) return loss.substr(8);
+    std::string name = loss;
+    std::replace(name.begin(), name.end(), '.', '_');
+    return name;
+}
+
+template <class Job>
+class training_run {
+public:
+    training_run(const configuration& config, const run_paths& paths, bool resume, bool quiet)
+        : config_(config), paths_(paths), quiet_(quiet), job_(config) {
+        const bool has_checkpoint = file_exists(paths.checkpoint());
+        if (has_checkpoint && !resume)
+            fail(paths.folder,
+                 " already holds a run with a checkpoint; continue it with --resume or choose another --out");
+        if (has_checkpoint) load();
+        make_folder(paths.folder + "/checkpoint");
+        remove_leftovers(paths);
+        if (!has_checkpoint)
+            for (const auto& old : {paths.summary(), paths.retrieval()}) std::filesystem::remove(old);
+        else if (file_exists(paths.summary()))
+            summary_ = read_json(paths.summary());
+        seconds_before_ = summary_.value("wall_seconds", 0.0);
+        write_json(paths.config(), config.to_json());
+        auto columns = job_.columns();
+        columns.insert(columns.begin(), {"step", "update"});
+        columns.insert(columns.end(), {"gradient_norm", "learning_rate", "steps_per_second"});
+        for (const auto& name : job_.last_columns()) columns.push_back(name);
+        metrics_.emplace(paths.metrics(), columns, job_.steps());
+    }
+
+    int go() {
+        const auto start = clock::now();
+        row_start_ = start;
+        row_first_step_ = job_.steps();
+        saved_step_ = file_exists(paths_.checkpoint()) ? job_.steps() : -1;
+        const bool trains = job_.steps() < config_.steps;
+        const auto seconds = [&] {
+            return seconds_before_ + std::chrono::duration<double>(clock::now() - start).count();
+        };
+        try {
+            train(seconds);
+        } catch (const error& problem) {
+            const std::string kept =
+                saved_step_ >= 0 ? message("; the checkpoint of step ", saved_step_, " is kept") : "";
+            throw run_error(problem.what() + kept);
+        }
+        if (interrupted()) {
+            std::fprintf(stderr,
+                         "engram-%s: interrupted at step %lld; continue with: engram-%s train --resume --out %s\n",
+                         config_.model().name().c_str(), static_cast<long long>(job_.steps()),
+                         config_.model().name().c_str(), paths_.folder.c_str());
+            return 130;
+        }
+        const bool evaluated = !trains && summary_.contains("levels") && !summary_["levels"].empty();
+        try {
+            if (config_.evaluation_episodes > 0 && !evaluated) {
+                const auto episodes = static_cast<int>(std::min<std::int64_t>(config_.evaluation_episodes, 1'000'000));
+                if (!job_.evaluate(episodes, paths_, summary_)) return 130;
+                write_json(paths_.summary(), summary_);
+            }
+        } catch (const error& problem) {
+            throw run_error(problem.what());
+        }
+        if (!quiet_ && summary_.contains("levels")) std::fputs(level_table(summary_).c_str(), stdout);
+        return 0;
+    }
+
+private:
+    using clock = std::chrono::steady_clock;
+
+    template <class Seconds>
+    void train(Seconds seconds) {
+        progress_bar bar(quiet_, job_.steps(), config_.steps, job_.headline_name(), job_.headline_best());
+        // Multiples of fixed intervals, so that a resumed run stops at the same places.
+        const auto after = [&](std::int64_t interval) { return (job_.steps() / interval + 1) * interval; };
+        const std::int64_t row_interval = std::max(5 * job_.steps_an_update(), config_.steps / 400);
+        std::int64_t next_row = after(row_interval), next_checkpoint = after(config_.checkpoint_every);
+        while (job_.steps() < config_.steps && !interrupted()) {
+            job_.iterate();
+            const bool last = job_.steps() >= config_.steps || interrupted();
+            if (job_.steps() >= next_row || last) {
+                write_row();
+                next_row = after(row_interval);
+                // Only behind a row: no episode is between the table and the checkpoint.
+                if (job_.steps() >= next_checkpoint || last) {
+                    save(seconds());
+                    next_checkpoint = after(config_.checkpoint_every);
+                }
+            }
+            bar.show(job_.steps(), job_.headline());
+        }
+        if (saved_step_ != job_.steps()) save(seconds());
+    }
+
+    void write_row() {
+        const metrics_row now = job_.take_row();
+        std::vector<double> row{static_cast<double>(job_.steps()), static_cast<double>(job_.updates())};
+        row.insert(row.end(), now.values.begin(), now.values.end());
+        const auto time = clock::now();
+        const double seconds = std::chrono::duration<double>(time - row_start_).count();
+        const double rate = seconds > 0 ? static_cast<double>(job_.steps() - row_first_step_) / seconds : 0;
+        row_start_ = time;
+        row_first_step_ = job_.steps();
+        row.insert(row.end(), {now.gradient_norm, now.learning_rate, std::round(rate)});
+        row.insert(row.end(), now.last_values.begin(), now.last_values.end());
+        metrics_->write(row);
+    }
+
+    void save(double seconds) {
+        const auto& store = job_.store();
+        for (const auto& e : store.entries()) {
+            const auto bad = first_non_finite(store.flat().data() + e.offset, e.size());
+            require(bad < 0, "training stopped at step ", job_.steps(), ": entry ", bad, " of ", e.name,
+                    " is not finite");
+        }
+        metrics_->flush();
+        safetensors file;
+        job_.save(file);
+        stamp_checkpoint(file, config_);
+        file.write(paths_.checkpoint());
+        saved_step_ = job_.steps();
+        json summary = {{"ablation", config_.model().name()},
+                        {"task", config_.task},
+                        {"preset", config_.preset},
+                        {"seed", config_.seed},
+                        {"steps", job_.steps()},
+                        {"parameters", store.total()},
+                        {"device", config_.device},
+                        {"threads", config_.threads},
+                        {"mode", config_.mode},
+                        {"steps_per_second", seconds > 0 ? static_cast<double>(job_.steps()) / seconds : 0.0},
+                        {"wall_seconds", seconds},
+                        {"updates", job_.updates()},
+                        {"finished", job_.steps() >= config_.steps},
+                        {"levels", json::object()}};
+        job_.describe_training(summary);
+        summary_ = std::move(summary);
+        write_json(paths_.summary(), summary_);
+    }
+
+    void load() {
+        const auto file = safetensors::read(paths_.checkpoint());
+        check_checkpoint(file, config_, true);
+        job_.load(file);
+    }
+
+    const configuration& config_;
+    run_paths paths_;
+    bool quiet_;
+    Job job_;
+    std::optional<metrics_file> metrics_;
+    json summary_ = json::object();
+    double seconds_before_ = 0;
+    std::int64_t saved_step_ = -1, row_first_step_ = 0;
+    clock::time_point row_start_{};
+};
+
+}  // namespace engram
