@@ -4,8 +4,8 @@
 // Supervised learning at every step: cross-entropy of the logits against a target, backpropagated through the unroll
 // (BPTT; truncated where states are carried from one unroll to the next).
 //
-// Trajectory inputs: target, a class index [T, B, 1] or independent bits [T, B, targets], and weight [T, B, 1] (0 leaves
-// a step out). The loss is the mean over all rows; a row of bits costs their sum.
+// Trajectory inputs: target, a class index [T, B, 1] or independent bits [T, B, targets], and weight [T, B, 1] (0
+// leaves a step out). The loss is the mean over all rows; a row of bits costs their sum.
 
 #include <string>
 #include <vector>
@@ -28,12 +28,11 @@ struct log_of_bit {
 
 struct supervised {
     using role = learner_role;
+    static constexpr bool learns_sequences = true;
 
     struct settings {
         std::string targets = "classes";  // or bits
-        void check() const {
-            require_known("targets", targets, std::vector<std::string>{"classes", "bits"});
-        }
+        void check() const { require_known("targets", targets, std::vector<std::string>{"classes", "bits"}); }
     };
     template <class Var>
     struct heads {

@@ -60,6 +60,7 @@ struct per_sequence {
 struct variational {
     using role = learner_role;
     using wiring = controls_reads_infers_writes;
+    static constexpr bool learns_sequences = true;
 
     struct settings {
         int latent = 32;
