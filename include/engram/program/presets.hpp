@@ -31,6 +31,7 @@ struct preset {
 inline const std::vector<preset>& presets() {
     static constexpr const char* mapping = "arbitrary_visuomotor_mapping";
     static constexpr const char* recognition = "continuous_recognition";
+    static constexpr const char* rotation = "rotation";
     static const std::vector<preset> all{
         {"small",
          1'500'000,
@@ -58,7 +59,23 @@ inline const std::vector<preset>& presets() {
           {"optimiser.learning_rate", "0.0003"},
           {"optimiser.epsilon", "0.0001"},
           {"optimiser.clip", "40"},
-          {"task.frame", "small"}}},
+          {"task.frame", "small"},
+          // Generative models: 14 x 14 digits, 16 x 16 rooms.
+          {"encoder.network", "mlp"},
+          {"encoder.layers", "128", "learner.latent"},
+          {"controller.hidden", "64", "learner.latent"},
+          {"learner.latent", "16"},
+          {"learner.hidden", "128"},
+          {"wiring.features", "128"},
+          {"memory.heads", "5"},
+          {"memory.read_heads", "5", "learner.latent"},
+          {"memory.word", "16", "learner.latent"},
+          {"memory.slots", "25", "learner.latent"},
+          {"memory.slots", "125", "memory.decay"},
+          {"optimiser.learning_rate", "0.003", "learner.latent"},
+          {"optimiser.epsilon", "0.00000001", "learner.latent"},
+          {"optimiser.clip", "5", "learner.latent"},
+          {"sequence.batch", "32"}}},
         {"paper",
          100'000'000,
          {{"controller.hidden", "512"},
@@ -81,6 +98,25 @@ inline const std::vector<preset>& presets() {
           {"optimiser.learning_rate", "0.00001"},
           {"optimiser.epsilon", "0.0001"},
           {"task.frame", "paper"},
+          // Generative models (facts 4.7, 4.8); the size of the LSTM brings the parameters to those of the paper's table.
+          {"encoder.network", "inception"},
+          {"encoder.network", "two_pathway", "", rotation},
+          {"controller.hidden", "400", "learner.latent"},
+          {"learner.latent", "32"},
+          {"learner.latent", "256", "", rotation},
+          {"learner.hidden", "0"},
+          {"memory.input", "held"},
+          {"memory.heads", "5"},
+          {"memory.read_heads", "5", "learner.latent"},
+          {"memory.word", "32", "learner.latent"},
+          {"memory.word", "256", "learner.latent", rotation},
+          {"memory.slots", "25", "learner.latent"},
+          {"memory.slots", "30", "learner.latent", rotation},
+          {"memory.slots", "125", "memory.decay"},
+          {"memory.slots", "150", "memory.decay", rotation},
+          {"optimiser.learning_rate", "0.001", "learner.latent"},
+          {"optimiser.epsilon", "0.00000001", "learner.latent"},
+          {"sequence.batch", "10"},
           {"task.scheme", "staircase", "", mapping}}},
     };
     return all;
