@@ -44,8 +44,8 @@ inline const std::vector<preset>& presets() {
           {"memory.slots", "128"},
           {"memory.key", "64"},
           {"memory.neighbours", "10"},
-          // Smooth weights let a gradient reach neighbours that are wrong at first: with 0.001 one seed in four of
-          // FF+MEM never found its images on MNIST.
+          // Smooth weights let a gradient reach neighbours that are wrong at first. On MNIST one seed of eight of
+          // FF+MEM never found its images with 0.001, none of eight with 0.1 (docs/results/mra.md).
           {"memory.epsilon", "0.1", "", mapping},
           {"auxiliary.steps", "5"},
           {"auxiliary.weight", "0.1", "auxiliary.steps"},
@@ -70,6 +70,7 @@ inline const std::vector<preset>& presets() {
           {"memory.heads", "5"},
           {"memory.read_heads", "5", "learner.latent"},
           {"memory.word", "16", "learner.latent"},
+          {"memory.start", "learned"},
           {"memory.slots", "25", "learner.latent"},
           {"memory.slots", "125", "memory.decay"},
           {"optimiser.learning_rate", "0.003", "learner.latent"},
