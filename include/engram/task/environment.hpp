@@ -93,13 +93,15 @@ struct task_info {
 
 /// Settings of all tasks; a task reads what concerns it.
 struct task_options {
-    std::string data;              // folder with mnist/ and omniglot/; empty: built-in stimuli
+    std::string data{};            // folder with mnist/ and omniglot/; empty: built-in stimuli
     std::string stimuli = "auto";  // auto, builtin, mnist, omniglot (auto: what the data folder has)
     int stimulus_count = 1200;     // images of each split, train and holdout; 0: all (data sets only)
-    std::string frame = "small";   // small (16 x 16 x 3) or paper (72 x 96 x 3)
+    std::string frame = "small";   // small (16 x 16 x 3, glyphs 14 x 14) or paper (72 x 96 x 3, glyphs 28 x 28)
     std::string scheme = "pool";   // visuomotor mapping: pool or staircase
     int length = 100;              // T-Maze: shortest corridor
     int length_spread = 10;        // T-Maze: the length is length + uniform {0, ..., spread}
+    int items = 0;                 // sequence tasks: items before the recall (l); 0: the task's own
+    int recalled = 0;              // sequence tasks: items to recall (k); 0: the task's own
 };
 
 template <class E>
