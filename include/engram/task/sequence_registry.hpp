@@ -1,0 +1,67 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Every sequence task by name: what programs, the documentation and the tests enumerate.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engram/core/error.hpp"
+#include "engram/task/bit_copy.hpp"
+#include "engram/task/digit_map.hpp"
+#include "engram/task/environment.hpp"
+#include "engram/task/recall_sequences.hpp"
+#include "engram/task/sequence.hpp"
+
+namespace engram {
+
+/// One line of the registry.
+struct registered_sequence {
+    sequence_info (*describe)(const task_options&);
+    std::shared_ptr<const sequence_source> (*make)(const task_options&);
+};
+
+template <class Task>
+registered_sequence register_sequence() {
+    return {&Task::describe, [](const task_options& options) -> std::shared_ptr<const sequence_source> {
+                return std::make_shared<const Task>(options);
+            }};
+}
+
+inline std::vector<registered_sequence> registered_sequences() {
+    return {
+        register_sequence<recall_task<perfect_recall>>(),
+        register_sequence<recall_task<parity_recall>>(),
+        register_sequence<recall_task<one_shot_recall>>(),
+        register_sequence<recall_task<dynamic_dependency>>(),
+        register_sequence<recall_task<similarity_cued_recall>>(),
+        register_sequence<digit_map>(),
+        register_sequence<bit_copy>(),
+    };
+}
+
+inline std::vector<std::string> sequence_names() {
+    std::vector<std::string> names;
+    for (const auto& task : registered_sequences()) names.push_back(task.describe({}).name);
+    return names;
+}
+
+inline registered_sequence find_sequence(const std::string& name) {
+    require_known("sequence task", name, sequence_names());
+    for (const auto& task : registered_sequences())
+        if (task.describe({}).name == name) return task;
+    fail("unknown sequence task '", name, "'");
+}
+
+/// A task as it is under the options; reads no data.
+inline sequence_info describe_sequence(const std::string& name, const task_options& options = {}) {
+    return find_sequence(name).describe(options);
+}
+
+/// A task with its data. Load once, share among all threads.
+inline std::shared_ptr<const sequence_source> make_sequence(const std::string& name, const task_options& options = {}) {
+    return find_sequence(name).make(options);
+}
+
+}  // namespace engram
