@@ -173,7 +173,11 @@ prepared_sequences::prepared_sequences(const configuration& config)
     : source(make_sequence(config.task, config.run.task)),
       learning(config.model().trace(shape_of(source->info()), static_cast<std::uint64_t>(config.seed))),
       generating(config.model().trace(shape_of(source->info()), static_cast<std::uint64_t>(config.seed),
-                                      purpose::generating)) {}
+                                      purpose::generating)) {
+    const auto& info = source->info();
+    require(!learning.capacity || info.steps <= *learning.capacity, info.name, ": a sequence has ", info.steps,
+            " steps, but the memory holds ", learning.capacity.value_or(0), "; set memory.slots=", info.steps);
+}
 
 namespace {
 

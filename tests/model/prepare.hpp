@@ -41,7 +41,24 @@ typename Agent::settings tiny() {
         s.memory.tied_start = false;
         s.memory.epsilon = 0.1;
     }
+    if constexpr (requires {
+                      s.memory.slots;
+                      requires !requires {
+                          s.memory.neighbours;
+                      };
+                  })
+        s.memory.slots = 5;
+    if constexpr (requires { s.memory.word; }) s.memory.word = 3;
+    if constexpr (requires { s.memory.heads; }) s.memory.heads = 2;
+    if constexpr (requires { s.memory.read_heads; }) s.memory.read_heads = 2;
+    if constexpr (requires { s.memory.write_heads; }) s.memory.write_heads = 2;
+    if constexpr (requires { s.memory.hidden; }) s.memory.hidden = 3;
     if constexpr (requires { s.auxiliary.steps; }) s.auxiliary.steps = 2;
+    if constexpr (requires { s.learner.latent; }) {
+        s.learner.latent = 3;
+        s.learner.hidden = 4;
+        s.wiring.features = 5;
+    }
     return s;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Every memory x auxiliary loss for one controller and learner: compiles, traces, and takes a finite update.
+// Memories x auxiliary losses for one controller and learner: each compiles, traces, and takes a finite update.
 
 #include <cmath>
 
@@ -9,8 +9,12 @@
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/auxiliary/reconstruction.hpp>
 #include <engram/encoder/mlp.hpp>
+#include <engram/memory/dnc.hpp>
 #include <engram/memory/fifo_knn.hpp>
+#include <engram/memory/introspection.hpp>
+#include <engram/memory/lru_access.hpp>
 #include <engram/memory/no_memory.hpp>
+#include <engram/memory/ntm.hpp>
 #include <engram/train/optimiser.hpp>
 
 #include "prepare.hpp"
@@ -39,17 +43,32 @@ void takes_an_update(const typename Agent::settings& s, const task_shape& t, int
     CHECK(moved > a.store->total() / 10);
 }
 
-template <class Controller, class Learner>
-int updates_of_every_memory_and_auxiliary() {
+/// Every one of the memories with every auxiliary loss; gives the number of models.
+template <class Controller, class Learner, class... Memories>
+int updates_of_every_auxiliary_and() {
     namespace hana = boost::hana;
     using start = agent<mlp, Controller, no_memory, no_auxiliary, Learner>;
-    const auto memories = hana::tuple_t<no_memory, fifo_knn, fifo_knn_no_jumpy>;
+    const auto memories = hana::tuple_t<Memories...>;
     const auto auxiliaries = hana::tuple_t<no_auxiliary, cpc, reconstruction>;
     int count = 0;
     hana::for_each(hana::cartesian_product(hana::make_tuple(memories, auxiliaries)), [&](auto pair) {
         using memory = typename decltype(+hana::at_c<0>(pair))::type;
         using auxiliary = typename decltype(+hana::at_c<1>(pair))::type;
         using model = typename start::template with<memory>::template with<auxiliary>;
+        CAPTURE(count);
+        takes_an_update<model>(tiny<model>(), task(), 4, 2);
+        ++count;
+    });
+    return count;
+}
+
+/// Every one of the memories under a learner that takes no auxiliary loss; gives the number of models.
+template <class Controller, class Learner, class... Memories>
+int updates_of_every() {
+    namespace hana = boost::hana;
+    int count = 0;
+    hana::for_each(hana::tuple_t<Memories...>, [&](auto memory) {
+        using model = agent<mlp, Controller, typename decltype(memory)::type, no_auxiliary, Learner>;
         CAPTURE(count);
         takes_an_update<model>(tiny<model>(), task(), 4, 2);
         ++count;

@@ -52,6 +52,8 @@ struct introspection {
     };
 
     static int context_width(const settings& s, memory_sizes z) { return s.heads * z.observed; }
+    /// Writes after which the first one is lost.
+    static int capacity(const settings& s) { return s.slots; }
 
     template <class Backend>
     static weights declare(graph<Backend>& g, const settings& s, memory_sizes z) {

@@ -74,6 +74,7 @@ traced_agent<Backend> wire(controls_reads_infers_writes, const typename Agent::s
     out.x = encode(observation);
     const int latent = learner::latent_width(s.learner), held = controller::width(s.controller);
     const memory_sizes sizes{latent, held};
+    if constexpr (requires { memory::capacity(s.memory); }) out.capacity = memory::capacity(s.memory);
     const int reads = memory::context_width(s.memory, sizes);
     const bool remembers = reads > 0;
     const bool with_held = !remembers || !detail::replaces_held<memory>;

@@ -44,6 +44,8 @@ struct traced_agent {
     std::optional<variable> read_weight, read_when;
     /// Read and write weights over the slots of a memory whose slots stay in place [T, B, heads * N].
     std::optional<variable> slot_read_weight, slot_write_weight;
+    /// Steps that a buffer of writes can hold, of a memory that has one and says so.
+    std::optional<int> capacity;
 };
 
 /// What is carried from step to step.

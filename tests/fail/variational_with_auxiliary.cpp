@@ -1,0 +1,19 @@
+// error: the auxiliary loss needs actions and rewards, which a variational model does not have
+#include <engram/auxiliary/cpc.hpp>
+#include <engram/auxiliary/no_auxiliary.hpp>
+#include <engram/controller/lstm.hpp>
+#include <engram/encoder/mlp.hpp>
+#include <engram/learner/variational.hpp>
+#include <engram/memory/no_memory.hpp>
+#include <engram/model/agent.hpp>
+
+using namespace engram;
+#ifdef ENGRAM_TWIN
+using model = agent<mlp, lstm, no_memory, no_auxiliary, variational>;
+#else
+using model = agent<mlp, lstm, no_memory, cpc, variational>;
+#endif
+
+int main() {
+    return static_cast<int>(model::trace<cpu<float>>({}, {{2, 2, 1}, 0}, 1).store->total() == 0);
+}
