@@ -188,9 +188,12 @@ bool evaluate_levels(const prepared_sequences& run, const std::vector<std::strin
         if (std::isfinite(score.recall)) {
             out["kl_before_recall"] = score.before;
             out["kl_at_recall"] = score.recall;
-            out["kl_at_first_sight"] = score.first_sight;
             out["recall_over_before"] = score.recall_over_before();
-            out["recall_over_first_sight"] = score.recall_over_first_sight();
+            if (info.recall >= 0) out["recall_step"] = info.recall;
+            if (std::isfinite(score.first_sight)) {
+                out["kl_at_first_sight"] = score.first_sight;
+                out["recall_over_first_sight"] = score.recall_over_first_sight();
+            }
         }
         // What was held out speaks for the model where there is such a level.
         if (level == info.levels.front() && info.levels.size() > 1 && summary.contains("elbo")) continue;

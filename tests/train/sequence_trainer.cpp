@@ -102,6 +102,9 @@ TEST_CASE("the negative ELBO falls, and a score agrees with training") {
     // 800 training sequences against 200 others: a few standard errors apart at most.
     CHECK(std::abs(s.mean - 6 * w.loss) < 6 * s.standard_error + 0.5);
     CHECK(s.first_sight == doctest::Approx(s.before).epsilon(1e-6));
+    double last = 0;
+    for (std::size_t i = 3; i < 6; ++i) last += s.divergence[i] / 3;
+    CHECK(s.recall == doctest::Approx(last).epsilon(1e-6));
     const auto again = player.score("train", 200, 5);
     CHECK(again.mean == s.mean);
     CHECK(player.score("train", 200, 6).mean != s.mean);

@@ -4,8 +4,8 @@
 // What a sequence model is worth on a level (facts 4.10), and what it draws when it is left alone.
 //
 //   generative   mean = average over sequences of -F = sum_t [KL_t - log p(x_t)] in nats, lower is better, with KL_t a
-//                step; recall is the mean KL over the steps that repeat a frame, first_sight that of the same frames
-//                when they were new
+//                step; recall is the mean KL from the task's recall on (without one: over the steps that repeat a
+//                frame), before that of all other steps, first_sight that of the repeated frames when they were new
 //   supervised   mean = wrong bits a sequence, a logit above 0 standing for 1
 //
 // The sequences depend on the seed and the level alone, and are none of those of training.
@@ -25,7 +25,7 @@ struct sequence_score {
     int sequences = 0;
     double mean = 0, standard_error = 0;
     std::vector<double> divergence, log_likelihood;  // a step, nats
-    double before = 0, recall = 0, first_sight = 0;  // mean KL a step, NaN without a recall
+    double before = NAN, recall = NAN, first_sight = NAN;  // mean KL a step, NaN where there is no such step
 
     /// Below 1 where memory helps.
     double recall_over_before() const { return recall / before; }
@@ -60,8 +60,8 @@ public:
         s.divergence.resize(model_->generative ? static_cast<std::size_t>(T) : 0);
         s.log_likelihood.resize(s.divergence.size());
         std::vector<double> values;
-        double first = 0, again = 0, before = 0;
-        std::int64_t repeats = 0, news = 0;
+        double first = 0, recall = 0, before = 0;
+        std::int64_t repeats = 0, recalled = 0, fresh = 0;
         use_prior_from(T);
         for (int done = 0; done < count; done += batch_.rows()) {
             if (stop && stop()) return s;
@@ -78,11 +78,13 @@ public:
                     total += kl - log_p;
                     s.divergence[static_cast<std::size_t>(t)] += kl / count;
                     s.log_likelihood[static_cast<std::size_t>(t)] += log_p / count;
-                    const int origin =
-                        info().recall >= 0 && t >= info().recall ? batch_.origin(b)[static_cast<std::size_t>(t)] : -1;
-                    if (info().recall >= 0 && t < info().recall) before += kl, ++news;
-                    if (origin < 0) continue;
-                    again += kl, first += at(model_->generative->divergence, origin, b), ++repeats;
+                    const int origin = batch_.origin(b)[static_cast<std::size_t>(t)];
+                    const bool recalls = info().recall >= 0 ? t >= info().recall : origin >= 0;
+                    (recalls ? recall : before) += kl;
+                    ++(recalls ? recalled : fresh);
+                    if (!recalls || origin < 0) continue;
+                    first += at(model_->generative->divergence, origin, b);
+                    ++repeats;
                 }
                 values.push_back(total);
             }
@@ -92,9 +94,11 @@ public:
         double squares = 0;
         for (const double v : values) squares += (v - s.mean) * (v - s.mean);
         if (count > 1) s.standard_error = std::sqrt(squares / (count - 1) / count);
-        s.before = before / static_cast<double>(news);
-        s.recall = again / static_cast<double>(repeats);
-        s.first_sight = first / static_cast<double>(repeats);
+        if (recalled > 0) {
+            s.before = before / static_cast<double>(fresh);
+            s.recall = recall / static_cast<double>(recalled);
+            s.first_sight = first / static_cast<double>(repeats);
+        }
         return s;
     }
 
