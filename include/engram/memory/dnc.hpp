@@ -1,0 +1,212 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// The memory of a Differentiable Neural Computer (facts 4.6, errata G15).
+//
+//   [keys, strengths, modes] = read map, for R read heads; modes: 2 H + 1 numbers a head
+//   [keys, add, erase, free gates, allocation and write gates, strengths] = write map, for H write heads, R free gates
+//   c = softmax(softplus(strength) cos(key, M))                            content weights of a head
+//   u_t   = [1 - (1 - u_{t-1}) prod_h (1 - w_{h,t-1})] prod_r (1 - free_r v_{r,t-1})       w: write, v: read weights
+//   w_h   = gate_h (g_h a_h + (1 - g_h) c_h),  a_h = allocation by u_t after the heads before it
+//   M_t   = M_{t-1} * prod_h (1 - w_h erase_h) + sum_h w_h add_h
+//   L_h   = link of head h: kernels/dnc_link.hpp;  p_h <- (1 - sum w_h) p_h + w_h
+//   v_r   = sum_h (mode_bh L_h^T v_{r,t-1} + mode_fh L_h v_{r,t-1}) + mode_c c_r,  r = v_r M;  modes: softmax
+//   context = [r_1, ..., r_R]
+//
+// Shapes: M [B, N * W], u [B, N], v [B, R * N], w and p [B, H * N], L_h [B, N, N], context [T, B, R * W]. All is zero
+// when an episode begins. Modes are in the order backward (H), forward (H), content. Cosines are guarded as
+// kernels/matrix_memory.hpp says, allocation as kernels/dnc_allocate.hpp says.
+//
+// `read_before_write` is the order that is printed (errata G15): the read of step t sees M_{t-1} and L_{t-1}, its write
+// follows in `write`. Without it a read writes first, from its cue, and then reads M_t and L_t as a published DNC does,
+// and `write` does nothing. Everything else is the same: v_{t-1} and w_{t-1} are those of the step before in both
+// orders. A link and its precedence take up a write when the next read needs them, so in the printed order their state
+// lacks the last write, which is still in `write_weight`.
+//
+// As in the published code the write weights that usage counts are constants for the gradient; `usage_gradient` lets
+// it through. Links are resources and no states (graph/ops/dnc.hpp): a learner goes on from its own links, so in
+// asynchronous training these follow the learner's weights and not the actor's.
+
+#include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/dnc.hpp>
+#include <engram/model/slots.hpp>
+
+namespace engram {
+
+struct dnc {
+    using role = memory_role;
+
+    struct settings {
+        int slots = 16;
+        int word = 16;
+        int read_heads = 4;
+        int write_heads = 1;
+        std::string input = "all";  // all or held: what the heads see
+        bool read_before_write = true;
+        bool usage_gradient = false;
+        double strength_offset = 0;  // added to the strengths before their softplus
+
+        void check() const {
+            require(slots > 0, "memory.slots: expected at least one slot, got ", slots);
+            require(word > 0, "memory.word: expected at least one column, got ", word);
+            require(read_heads > 0, "memory.read_heads: expected at least one head, got ", read_heads);
+            require(write_heads > 0, "memory.write_heads: expected at least one head, got ", write_heads);
+            require_known("memory.input", input, std::vector<std::string>{"all", "held"});
+        }
+    };
+    struct weights {
+        linear read, write;
+        std::vector<dnc_link> links;  // one a write head
+    };
+    template <class Var>
+    struct state {
+        BOOST_HANA_DEFINE_STRUCT(state, (Var, memory), (Var, usage), (Var, read_weight), (Var, write_weight),
+                                 (Var, precedence));
+        Var last_read{};  // what `read` found in read_weight; of one step, not carried
+    };
+
+    static int context_width(const settings& s, memory_sizes) { return s.read_heads * s.word; }
+
+    template <class Backend>
+    static weights declare(graph<Backend>& g, const settings& s, memory_sizes z) {
+        const int inputs = sees_all(s) ? z.observed + z.held : z.held;
+        weights w;
+        w.read = g.declare_linear("read", inputs, s.read_heads * (s.word + 1 + modes(s)));
+        w.write = g.declare_linear("write", inputs, 3 * s.write_heads * (s.word + 1) + s.read_heads);
+        for (int h = 0; h < s.write_heads; ++h) w.links.push_back(add_dnc_link(g, message("link.", h), s.slots));
+        return w;
+    }
+    template <class Backend>
+    static state<var<Backend>> begin(graph<Backend>& g, const settings& s, memory_sizes) {
+        return {g.state("memory", s.slots * s.word), g.state("usage", s.slots),
+                g.state("read_weight", s.read_heads * s.slots), g.state("write_weight", s.write_heads * s.slots),
+                g.state("precedence", s.write_heads * s.slots)};
+    }
+    template <class Var>
+    static void forget(const weights& w, const Var& reset, state<Var>&) {
+        for (const dnc_link& link : w.links) link_forget(link, reset);
+    }
+    template <class Backend>
+    static recalled<var<Backend>> read(const settings& s, const weights& w, const std::vector<var<Backend>>& cue,
+                                       state<var<Backend>>& now) {
+        using variables = std::vector<var<Backend>>;
+        if (!s.read_before_write) store(s, w, cue, now);
+        const int N = s.slots, R = s.read_heads, H = s.write_heads, keys = R * s.word, K = modes(s);
+        const auto z = affine("read", seen(s, cue), w.read);
+        const auto strength = map("read_strength", positive{s.strength_offset}, z.columns(keys, R));
+        const auto cosine = cosine_scores("read_cosine", now.memory, z.columns(0, keys), s.word);
+
+        std::vector<linked_weights<Backend>> moved;
+        variables precedence, found;
+        for (int h = 0; h < H; ++h) {
+            const auto written = now.write_weight.columns(h * N, N), before = now.precedence.columns(h * N, N);
+            moved.push_back(temporal_link(message("link.", h), w.links[static_cast<std::size_t>(h)], written, before,
+                                          now.read_weight));
+            precedence.push_back(map("precedence", follow{}, sum_columns("written", written), before, written));
+        }
+        now.precedence = joined("precedence", precedence);
+        for (int r = 0; r < R; ++r) {
+            variables ways;
+            for (const auto& m : moved) ways.push_back(m.backward.columns(r * N, N));
+            for (const auto& m : moved) ways.push_back(m.forward.columns(r * N, N));
+            ways.push_back(by_content("read_content", cosine, strength, r, N));
+            const auto mode = softmax("read_mode", z.columns(keys + R + r * K, K));
+            found.push_back(weighted_read("read_weight", mode, concatenate("ways", ways), N));
+        }
+        now.last_read = std::exchange(now.read_weight, joined("read_weight", found));
+        return {{weighted_read("recall", now.read_weight, now.memory, s.word)}, {now.read_weight}, {}};
+    }
+    template <class Backend>
+    static void write(const settings& s, const weights& w, const std::vector<var<Backend>>& content,
+                      state<var<Backend>>& now) {
+        if (s.read_before_write) store(s, w, content, now);
+    }
+
+private:
+    struct squash {
+        auto operator()(auto x) const { return logistic(x); }
+    };
+    struct positive {
+        double offset;
+        auto operator()(auto x) const { return softplus(x + offset); }
+    };
+    struct sharpen {
+        auto operator()(auto strength, auto cosine) const { return strength * cosine; }
+    };
+    // Weights may sum to a rounding error more than one, usage stays in [0, 1].
+    struct count_write {
+        auto operator()(auto usage, auto written) const { return min(usage + (1 - usage) * written, 1); }
+    };
+    struct count_allocation {
+        auto operator()(auto usage, auto by_allocation, auto gate, auto allocation) const {
+            return min(usage + (1 - usage) * (by_allocation * gate * allocation), 1);
+        }
+    };
+    struct count_free {
+        auto operator()(auto usage, auto free, auto read) const { return usage * max(1 - free * read, 0); }
+    };
+    struct choose_slots {
+        auto operator()(auto by_allocation, auto gate, auto allocation, auto content) const {
+            return gate * (by_allocation * allocation + (1 - by_allocation) * content);
+        }
+    };
+    struct follow {
+        auto operator()(auto sum, auto before, auto written) const { return (1 - sum) * before + written; }
+    };
+
+    static bool sees_all(const settings& s) { return s.input == "all"; }
+    static int modes(const settings& s) { return 2 * s.write_heads + 1; }
+    template <class Var>
+    static std::vector<Var> seen(const settings& s, const std::vector<Var>& both) {
+        return sees_all(s) ? both : std::vector<Var>{both[1]};
+    }
+    template <class Var>
+    static Var joined(const char* name, const std::vector<Var>& heads) {
+        return heads.size() == 1 ? heads[0] : concatenate(name, heads);
+    }
+    /// [., N]: the content weights of one head.
+    template <class Var>
+    static Var by_content(const std::string& name, const Var& cosine, const Var& strength, int head, int slots) {
+        return softmax(name,
+                       map(name + ".sharp", sharpen{}, strength.columns(head, 1), cosine.columns(head * slots, slots)));
+    }
+    template <class Backend>
+    static void store(const settings& s, const weights& w, const std::vector<var<Backend>>& content,
+                      state<var<Backend>>& now) {
+        const int N = s.slots, R = s.read_heads, H = s.write_heads, words = H * s.word;
+        const auto z = affine("write", seen(s, content), w.write);
+        const auto gates = map("gates", squash{}, z.columns(2 * words, words + R + 2 * H));
+        const auto erase = gates.columns(0, words), frees = gates.columns(words, R),
+                   allocates = gates.columns(words + R, H), writes = gates.columns(words + R + H, H);
+        const auto strength = map("write_strength", positive{s.strength_offset}, z.columns(3 * words + R + 2 * H, H));
+        const auto cosine = cosine_scores("write_cosine", now.memory, z.columns(0, words), s.word);
+        const auto read = now.last_read.owner ? now.last_read : now.read_weight;
+
+        auto usage = now.usage;
+        for (int h = 0; h < H; ++h) {
+            const auto written = now.write_weight.columns(h * N, N);
+            usage = map("usage.written", count_write{}, usage, s.usage_gradient ? written : stop_gradient(written));
+        }
+        for (int r = 0; r < R; ++r)
+            usage = map("usage", count_free{}, usage, frees.columns(r, 1), read.columns(r * N, N));
+        now.usage = usage;
+
+        std::vector<var<Backend>> written;
+        for (int h = 0; h < H; ++h) {
+            const auto by_allocation = allocates.columns(h, 1), gate = writes.columns(h, 1);
+            const auto allocation = dnc_allocate("allocation", usage);
+            written.push_back(map("write_weight", choose_slots{}, by_allocation, gate, allocation,
+                                  by_content("write_content", cosine, strength, h, N)));
+            if (h + 1 < H) usage = map("usage.allocated", count_allocation{}, usage, by_allocation, gate, allocation);
+        }
+        now.write_weight = joined("write_weight", written);
+        now.memory = erase_add("store", now.memory, now.write_weight, erase, z.columns(words, words), s.word);
+    }
+};
+
+}  // namespace engram
+
+BOOST_HANA_ADAPT_STRUCT(engram::dnc::settings, slots, word, read_heads, write_heads, input, read_before_write,
+                        usage_gradient, strength_offset);
+
+static_assert(engram::memory_policy<engram::dnc>);
