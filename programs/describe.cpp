@@ -6,6 +6,7 @@
 
 #include <engram/program/commands.hpp>
 #include <engram/program/configuration.hpp>
+#include <engram/program/presets.hpp>
 
 namespace engram {
 
@@ -43,8 +44,14 @@ int describe(ablation& model, const arguments& a) {
     for (const auto& e : agent.store->entries())
         out += fmt::format("  {:<{}}  {:>14}{:>14}\n", e.name, width, fmt::format("[{}, {}]", e.rows, e.columns),
                            with_separators(e.size()));
-    out +=
-        fmt::format("  {:<{}}  {:>14}{:>14}\n\nsettings\n", "total", width, "", with_separators(agent.store->total()));
+    out += fmt::format("  {:<{}}  {:>14}{:>14}\n", "total", width, "", with_separators(agent.store->total()));
+    for (const auto& p : published_totals())
+        if (config.preset == "paper" && p.ablation == model.name() && p.rotation == (config.task == "rotation"))
+            out += fmt::format(
+                "  {:<{}}  {:>14}{:>14}   {:+.2f} %\n", "total in the paper's Table 1", width, "",
+                with_separators(p.parameters),
+                100.0 * static_cast<double>(agent.store->total() - p.parameters) / static_cast<double>(p.parameters));
+    out += "\nsettings\n";
     width = 0;
     const auto settings = config.settings();
     for (const auto& s : settings) width = std::max(width, s.name.size());
