@@ -51,41 +51,17 @@ public:
     program(const program&) = delete;
     program& operator=(const program&) = delete;
 
-    void forward() {
-        ++replays_;
-        for (auto& [name, value] : losses_) value = 0;
-        for (const entry_copy& c : entries_) copy_rows(c.from, c.to);
-        for (const run_segment& s : run_) {
-            for (const bound& k : s.once) run_forward(k);
-            for (const bound& k : s.before) k.kernel->forward(0, options_.steps);
-            if (!s.loop.empty()) {
-                for (const bound& k : s.loop) k.kernel->before();
-                for (int t = 0; t < options_.steps; ++t)
-                    for (const bound& k : s.loop) k.kernel->forward(t, 1);
-            }
-            for (const bound& k : s.behind) k.kernel->forward(0, options_.steps);
-        }
-    }
-
+    void forward() { sweep_forward(untimed{}); }
     /// Gradients of the sum of all losses; call after forward().
-    void backward() {
-        require(options_.gradients, "backward: this program was planned without gradients");
-        std::memset(arena_.data() + layout_.cleared_first, 0,
-                    sizeof(real) * static_cast<std::size_t>(layout_.cleared_count));
-        for (const auto& [first, count] : layout_.cleared_parameters)
-            std::memset(gradient_.data() + first, 0, sizeof(real) * static_cast<std::size_t>(count));
-        for (auto s = run_.rbegin(); s != run_.rend(); ++s) {
-            run_backward(s->behind);
-            for (int t = options_.steps; t-- > 0;)
-                for (auto k = s->loop.rbegin(); k != s->loop.rend(); ++k)
-                    if (k->backward) k->kernel->backward(t, 1);
-            for (auto k = s->loop.rbegin(); k != s->loop.rend(); ++k)
-                if (k->backward) k->kernel->after();
-            run_backward(s->before);
-            for (const entry_copy& c : entries_)
-                if (c.scan == s->scan && c.d_from) add_rows(c.d_to, c.d_from);
-            run_backward(s->once);
-        }
+    void backward() { sweep_backward(untimed{}); }
+    /// The same sweeps, every call of a kernel wrapped as `around(operation, call)`: for measuring them.
+    template <class Around>
+    void forward_around(Around around) {
+        sweep_forward([&](const bound& k, auto call) { around(operation_of(k), call); });
+    }
+    template <class Around>
+    void backward_around(Around around) {
+        sweep_backward([&](const bound& k, auto call) { around(operation_of(k), call); });
     }
 
     const plan_options& options() const { return options_; }
@@ -212,6 +188,55 @@ private:
         operand<real> from, to, d_from, d_to;
     };
 
+    struct untimed {
+        template <class Call>
+        void operator()(const bound&, Call call) const {
+            call();
+        }
+    };
+
+    const operation<Backend>& operation_of(const bound& k) const {
+        return *graph_.operations()[static_cast<std::size_t>(k.op)];
+    }
+
+    template <class Around>
+    void sweep_forward(Around around) {
+        ++replays_;
+        for (auto& [name, value] : losses_) value = 0;
+        for (const entry_copy& c : entries_) copy_rows(c.from, c.to);
+        for (const run_segment& s : run_) {
+            for (const bound& k : s.once) around(k, [&] { run_forward(k); });
+            for (const bound& k : s.before) around(k, [&] { k.kernel->forward(0, options_.steps); });
+            if (!s.loop.empty()) {
+                for (const bound& k : s.loop) around(k, [&] { k.kernel->before(); });
+                for (int t = 0; t < options_.steps; ++t)
+                    for (const bound& k : s.loop) around(k, [&] { k.kernel->forward(t, 1); });
+            }
+            for (const bound& k : s.behind) around(k, [&] { k.kernel->forward(0, options_.steps); });
+        }
+    }
+
+    template <class Around>
+    void sweep_backward(Around around) {
+        require(options_.gradients, "backward: this program was planned without gradients");
+        std::memset(arena_.data() + layout_.cleared_first, 0,
+                    sizeof(real) * static_cast<std::size_t>(layout_.cleared_count));
+        for (const auto& [first, count] : layout_.cleared_parameters)
+            std::memset(gradient_.data() + first, 0, sizeof(real) * static_cast<std::size_t>(count));
+        for (auto s = run_.rbegin(); s != run_.rend(); ++s) {
+            run_backward(s->behind, around);
+            for (int t = options_.steps; t-- > 0;)
+                for (auto k = s->loop.rbegin(); k != s->loop.rend(); ++k)
+                    if (k->backward) around(*k, [&] { k->kernel->backward(t, 1); });
+            for (auto k = s->loop.rbegin(); k != s->loop.rend(); ++k)
+                if (k->backward) around(*k, [&] { k->kernel->after(); });
+            run_backward(s->before, around);
+            for (const entry_copy& c : entries_)
+                if (c.scan == s->scan && c.d_from) add_rows(c.d_to, c.d_from);
+            run_backward(s->once, around);
+        }
+    }
+
     view whole(int value) const { return {value, 0, graph_.value(value).width, false}; }
 
     bool is_input(int v) const {
@@ -306,15 +331,15 @@ private:
         if (!k.stepwise) return k.kernel->forward(0, k.steps);
         for (int t = 0; t < options_.steps; ++t) k.kernel->forward(t, 1);
     }
-    void run_backward(const std::vector<bound>& list) {
+    template <class Around>
+    void run_backward(const std::vector<bound>& list, Around& around) {
         for (auto k = list.rbegin(); k != list.rend(); ++k) {
             if (!k->backward) continue;
-            if (!k->stepwise) {
-                k->kernel->backward(0, k->steps);
-            } else {
+            around(*k, [&] {
+                if (!k->stepwise) return k->kernel->backward(0, k->steps);
                 for (int t = options_.steps; t-- > 0;) k->kernel->backward(t, 1);
                 k->kernel->after();
-            }
+            });
         }
     }
     void copy_rows(const operand<real>& from, const operand<real>& to) {
