@@ -125,9 +125,20 @@ private:
     }
     static void put(lanes x, Real* to, int count) { count == lanes::width ? x.store(to) : x.store(to, count); }
 
+    /// The largest of n numbers; NaN if one is.
+    static Real largest(const Real* x, int n) {
+        lanes best(x[0]);
+        in_packs(n, [&](int i, int count) {
+            best = max(best, select(indices<Real>(0) < lanes(count), get(x + i, count), lanes(x[0])));
+        });
+        Real all[lanes::width];
+        best.store(all);
+        for (int k = 1; k < lanes::width; ++k) all[0] = max(all[0], all[k]);
+        return all[0];
+    }
     /// e_i = exp(beta (x_i - max x)); returns their sum.
     static Real exponentials(const Real* x, Real beta, int n, Real* e) {
-        const lanes best(*std::max_element(x, x + n));
+        const lanes best(largest(x, n));
         lanes sum(0);
         in_packs(n, [&](int i, int count) {
             put(exp(lanes(beta) * (get(x + i, count) - best)), e + i, count);
@@ -153,7 +164,7 @@ private:
                     lanes(shift[2]) * get(u + i, count),
                 shifted + i, count);
         });
-        top = *std::max_element(shifted, shifted + N);
+        top = largest(shifted, N);
     }
     /// w_i / v_i where v_i = 0: its limit is zero, but without any sharpening what it is elsewhere.
     Real slope_at_zero(const Real* shifted, int N) const {
