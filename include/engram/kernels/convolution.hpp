@@ -1,17 +1,22 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Convolutions of channels-last images, and their gradients, through the packed products: no unrolled copy of the
-// image.
+// Convolutions of channels-last images, and their gradients, through the packed products: as a rule without an unrolled
+// copy of the image.
 //
 //   y[oy, ox, f] = b[f] + sum over ky, kx, c of x[oy s + ky - before, ox s + kx - before, c] w[ky, kx, c, f]
 //
 // Images are rows of a batch, [height * width * channels] each; weights are [kernel * kernel * channels, filters] in
-// the order ky, kx, c. Padding is TensorFlow's SAME with zeros: ceil(size / stride) outputs, the odd zero after. In a
-// padded image, a window row is kernel * channels contiguous numbers, so a row of outputs is one product of `kernel`
-// parts whose rows overlap. For the data gradient, inputs with the same remainder modulo the stride see the same taps:
-// each of the stride^2 classes is a convolution of stride one over dy with the taps reversed, and no multiplication by
-// inserted zeros.
+// the order ky, kx, c. Padding is TensorFlow's: SAME with zeros, ceil(size / stride) outputs, the odd zero after; or
+// VALID, none, floor((size - kernel) / stride) + 1 outputs. In a padded image, a window row is kernel * channels
+// contiguous numbers, so a row of outputs is one product of `kernel` parts whose rows overlap. For the data gradient,
+// inputs with the same remainder modulo the stride see the same taps: each of the stride^2 classes is a convolution of
+// stride one over dy with the taps reversed, and no multiplication by inserted zeros.
+//
+// Short rows of outputs against large weights would read the weights again and again: there the windows of a few images
+// are copied side by side first, for one long product. A window that covers the whole image needs no copy: all images
+// are the rows of one affine map. Every output is the same chain of terms whichever way it is computed, so the way, and
+// the number of images, change no bits (but the sign of a zero).
 //
 // A transposed convolution is the data gradient of the convolution that its shape describes: [out_height, out_width,
 // filters] to [height, width, channels].
@@ -20,64 +25,20 @@
 #include <array>
 #include <cstddef>
 
-#include "engram/core/error.hpp"
+#include "engram/kernels/convolution_shape.hpp"
 #include "engram/kernels/product.hpp"
 
 namespace engram {
 
-struct convolution_shape {
-    int height, width, channels, filters, kernel, stride;
-
-    int out_height() const { return (height + stride - 1) / stride; }
-    int out_width() const { return (width + stride - 1) / stride; }
-    int inputs() const { return height * width * channels; }
-    int outputs() const { return out_height() * out_width() * filters; }
-    int weight_rows() const { return kernel * kernel * channels; }
-
-    // The part of the padded image that windows touch, and the zeros before the image in it.
-    int padded_height() const { return (out_height() - 1) * stride + kernel; }
-    int padded_width() const { return (out_width() - 1) * stride + kernel; }
-    int before_rows() const { return std::max(padded_height() - height, 0) / 2; }
-    int before_columns() const { return std::max(padded_width() - width, 0) / 2; }
-
-    // Class `a` of taps: those that are a modulo the stride. `margin` zeros surround dy in the data gradient.
-    int taps(int a) const { return a < kernel ? (kernel - a + stride - 1) / stride : 0; }
-    int margin() const { return taps(0) - 1; }
-    int gradient_height() const { return (height - 1 + before_rows()) / stride + 1 + margin(); }
-    int gradient_width() const { return (width - 1 + before_columns()) / stride + 1 + margin(); }
-
-    /// First row of class (a, b) in the flipped weights.
-    int class_row(int a, int b) const {
-        int taps_before = 0;
-        for (int i = 0; i < a; ++i) taps_before += taps(i) * kernel;
-        for (int i = 0; i < b; ++i) taps_before += taps(a) * taps(i);
-        return taps_before * filters;
-    }
-
-    static constexpr int largest_kernel = 16;
-
-    void check() const {
-        require(height > 0 && width > 0 && channels > 0 && filters > 0 && stride > 0,
-                "convolution: sizes must be positive, here ", height, " x ", width, " x ", channels, " to ", filters,
-                " filters, stride ", stride);
-        require(kernel > 0 && kernel <= largest_kernel, "convolution: kernel ", kernel, " is not in 1..",
-                largest_kernel);
-    }
-};
-
-/// Output rows that the weight gradient takes at a time: enough to amortise reading and writing dw, within the cache.
-inline int gradient_rows(const convolution_shape& s) {
-    return s.stride == 1 ? std::clamp(transposed_block / s.padded_width(), 1, s.out_height()) : 1;
-}
-
-/// Elements of scratch memory for any call with this shape (of floats or doubles), per thread.
-inline std::ptrdiff_t convolution_scratch(const convolution_shape& s) {
-    const std::ptrdiff_t image = std::ptrdiff_t(s.padded_height()) * s.padded_width() * s.channels;
-    const std::ptrdiff_t gradient = std::ptrdiff_t(s.gradient_height()) * s.gradient_width() * s.filters;
-    const int rows = gradient_rows(s) * s.padded_width();
-    const std::ptrdiff_t product = std::max(transposed_workspace<float>(s.kernel * s.channels, s.filters, rows),
-                                            transposed_workspace<double>(s.kernel * s.channels, s.filters, rows));
-    return std::max(gradient, image + std::ptrdiff_t(rows) * s.filters + product);
+/// Windows of taps x depth numbers, `rows` x `columns` of them, side by side; returns the end of what it wrote.
+template <class Real>
+Real* gather_windows(const Real* image, std::ptrdiff_t line, int rows, int columns, std::ptrdiff_t row_step,
+                     std::ptrdiff_t column_step, int taps, int depth, Real* to) {
+    for (int r = 0; r < rows; ++r)
+        for (int c = 0; c < columns; ++c)
+            for (int k = 0; k < taps; ++k)
+                to = std::copy_n(image + r * row_step + c * column_step + k * line, depth, to);
+    return to;
 }
 
 /// Rows [rows, columns, channels] of an image amid zeros: to[r, c] = from[r - top, c - left] where that exists.
@@ -110,8 +71,27 @@ template <class Real>
 void convolution_forward(const convolution_shape& s, const packed_weights<Real>& weights, const Real* bias,
                          bool accumulate, const Real* x, std::ptrdiff_t x_stride, Real* y, std::ptrdiff_t y_stride,
                          int images, Real* scratch) {
-    const int depth = s.kernel * s.channels;
+    const int depth = s.kernel * s.channels, rows = s.out_height(), columns = s.out_width();
+    if (s.is_affine()) {
+        const product_part<Real> all{x, x_stride, &weights, 0, s.weight_rows()};
+        return multiply(&all, 1, bias, accumulate, y, y_stride, images);
+    }
     const std::ptrdiff_t line = std::ptrdiff_t(s.padded_width()) * s.channels;
+    if (const int most = gathered_images(s, rows, columns)) {
+        Real* const windows = scratch + s.padded_height() * line;
+        // Images that do not follow each other densely are taken one by one.
+        const int at_once = y_stride == s.outputs() ? most : 1;
+        for (int first = 0; first < images; first += at_once) {
+            const int count = std::min(at_once, images - first);
+            Real* end = windows;
+            for (int image = first; image < first + count; ++image)
+                end = gather_windows(padded_image(s, x + image * x_stride, scratch), line, rows, columns,
+                                     s.stride * line, std::ptrdiff_t(s.stride) * s.channels, s.kernel, depth, end);
+            const product_part<Real> all{windows, s.weight_rows(), &weights, 0, s.weight_rows()};
+            multiply(&all, 1, bias, accumulate, y + first * y_stride, s.filters, count * rows * columns);
+        }
+        return;
+    }
     std::array<product_part<Real>, convolution_shape::largest_kernel> parts;
     for (int image = 0; image < images; ++image) {
         const Real* padded = padded_image(s, x + image * x_stride, scratch);
@@ -151,11 +131,66 @@ void pack_flipped(const convolution_shape& s, const Real* w, packed_weights<Real
     });
 }
 
+/// transposed_convolution_forward of a few images at once: for each class, the windows of dy side by side.
+template <class Real>
+void send_windows(const convolution_shape& s, const packed_weights<Real>& flipped, const Real* bias, bool accumulate,
+                  const Real* x, std::ptrdiff_t x_stride, Real* y, std::ptrdiff_t y_stride, int images, Real* scratch) {
+    const int margin = s.margin();
+    const std::ptrdiff_t line = std::ptrdiff_t(s.gradient_width()) * s.filters, placed = s.gradient_height() * line;
+    Real* const windows = scratch + images * placed;
+    for (int i = 0; i < images; ++i)
+        place_amid_zeros(x + i * x_stride, s.out_height(), s.out_width(), s.filters, margin, margin,
+                         scratch + i * placed, s.gradient_height(), s.gradient_width());
+    for (int iy = 0; iy < std::min(s.stride, s.height); ++iy)
+        for (int ix = 0; ix < std::min(s.stride, s.width); ++ix) {
+            const int a = (iy + s.before_rows()) % s.stride, row = (iy + s.before_rows()) / s.stride;
+            const int b = (ix + s.before_columns()) % s.stride, column = (ix + s.before_columns()) / s.stride;
+            const int rows = (s.height - iy + s.stride - 1) / s.stride;
+            const int columns = (s.width - ix + s.stride - 1) / s.stride;
+            const int depth = s.taps(b) * s.filters, terms = s.taps(a) * depth;
+            const std::ptrdiff_t start =
+                (row - (s.taps(a) - 1) + margin) * line + std::ptrdiff_t(column - (s.taps(b) - 1) + margin) * s.filters;
+            Real* sums = windows;
+            for (int i = 0; i < images; ++i)
+                sums = gather_windows(scratch + i * placed + start, line, rows, columns, line,
+                                      std::ptrdiff_t(s.filters), s.taps(a), depth, sums);
+            const auto each_pixel = [&](auto body) {
+                Real* at = sums;
+                for (int i = 0; i < images; ++i)
+                    for (int r = 0; r < rows; ++r)
+                        for (int c = 0; c < columns; ++c, at += s.channels)
+                            body(at,
+                                 y + i * y_stride +
+                                     (std::ptrdiff_t(iy + r * s.stride) * s.width + ix + c * s.stride) * s.channels);
+            };
+            if (accumulate) each_pixel([&](Real* sum, const Real* old) { std::copy_n(old, s.channels, sum); });
+            const product_part<Real> all{windows, terms, &flipped, s.class_row(a, b), terms};
+            multiply(&all, 1, bias, accumulate, sums, s.channels, images * rows * columns);
+            each_pixel([&](const Real* sum, Real* to) { std::copy_n(sum, s.channels, to); });
+        }
+}
+
 /// y [height, width, channels] = bias + what the convolution would send back for x [out_height, out_width, filters].
 template <class Real>
 void transposed_convolution_forward(const convolution_shape& s, const packed_weights<Real>& flipped, const Real* bias,
                                     bool accumulate, const Real* x, std::ptrdiff_t x_stride, Real* y,
                                     std::ptrdiff_t y_stride, int images, Real* scratch) {
+    if (s.is_affine()) {
+        // Every pixel sees one tap.
+        for (int iy = 0; iy < s.height; ++iy)
+            for (int ix = 0; ix < s.width; ++ix) {
+                const product_part<Real> tap{x, x_stride, &flipped, s.flipped_row(iy, ix), s.filters};
+                multiply(&tap, 1, bias, accumulate, y + (std::ptrdiff_t(iy) * s.width + ix) * s.channels, y_stride,
+                         images);
+            }
+        return;
+    }
+    if (const int at_once = gathered_images(s, s.class_rows(), s.class_columns())) {
+        for (int first = 0; first < images; first += at_once)
+            send_windows(s, flipped, bias, accumulate, x + first * x_stride, x_stride, y + first * y_stride, y_stride,
+                         std::min(at_once, images - first), scratch);
+        return;
+    }
     const int margin = s.margin(), columns = s.gradient_width();
     const std::ptrdiff_t line = std::ptrdiff_t(columns) * s.filters;
     std::array<product_part<Real>, convolution_shape::largest_kernel> parts;
@@ -209,12 +244,42 @@ void convolution_weight_gradient(const convolution_shape& s, const Real* x, std:
         std::fill_n(dw, std::ptrdiff_t(s.weight_rows()) * s.filters, Real(0));
         if (db) std::fill_n(db, s.filters, Real(0));
     }
+    const auto add_bias = [&](int image) {
+        if (db) sum_rows(dy + image * dy_stride, s.filters, s.filters, s.out_height() * out, db, true);
+    };
+    const auto add_taps = [&](int ky, const Real* from, std::ptrdiff_t from_stride, const Real* slopes,
+                              std::ptrdiff_t slope_stride, int m, Real* workspace) {
+        multiply_transposed(from, from_stride, depth, slopes, slope_stride, s.filters, m,
+                            dw + std::ptrdiff_t(ky) * depth * s.filters, s.filters, true, workspace);
+    };
+    if (s.is_affine()) {
+        for (int image = 0; image < images; ++image) add_bias(image);
+        for (int ky = 0; ky < s.kernel; ++ky) add_taps(ky, x + ky * line, x_stride, dy, dy_stride, images, scratch);
+        return;
+    }
+    if (const int most = gathered_images(s, s.out_height(), out)) {
+        Real* const windows = scratch + s.padded_height() * line;
+        const int at_once = dy_stride == s.outputs() ? most : 1;
+        for (int first = 0; first < images; first += at_once) {
+            const int count = std::min(at_once, images - first);
+            Real* end = windows;
+            for (int image = first; image < first + count; ++image) {
+                add_bias(image);
+                end = gather_windows(padded_image(s, x + image * x_stride, scratch), line, s.out_height(), out,
+                                     s.stride * line, std::ptrdiff_t(s.stride) * s.channels, s.kernel, depth, end);
+            }
+            for (int ky = 0; ky < s.kernel; ++ky)
+                add_taps(ky, windows + ky * depth, s.weight_rows(), dy + first * dy_stride, s.filters,
+                         count * s.out_height() * out, end);
+        }
+        return;
+    }
     Real* spread = scratch + s.padded_height() * line;
     Real* workspace = spread + std::ptrdiff_t(rows) * columns * s.filters;
     for (int image = 0; image < images; ++image) {
         const Real* padded = padded_image(s, x + image * x_stride, scratch);
         const Real* dys = dy + image * dy_stride;
-        if (db) sum_rows(dys, s.filters, s.filters, s.out_height() * out, db, true);
+        add_bias(image);
         for (int oy = 0; oy < s.out_height(); oy += rows) {
             const int lines = std::min(rows, s.out_height() - oy);
             const Real* from = dys + std::ptrdiff_t(oy) * out * s.filters;
@@ -228,9 +293,8 @@ void convolution_weight_gradient(const convolution_shape& s, const Real* x, std:
                 }
             }
             for (int ky = 0; ky < s.kernel; ++ky)
-                multiply_transposed(padded + (oy * s.stride + ky) * line, std::ptrdiff_t(s.stride) * s.channels, depth,
-                                    from, s.filters, s.filters, m, dw + std::ptrdiff_t(ky) * depth * s.filters,
-                                    s.filters, true, workspace);
+                add_taps(ky, padded + (oy * s.stride + ky) * line, std::ptrdiff_t(s.stride) * s.channels, from,
+                         s.filters, m, workspace);
         }
     }
 }

@@ -37,10 +37,12 @@ void randomise_biases(parameters<double>& store) {
                 edit.values({static_cast<int>(i)})[k] = static_cast<double>(random.normal());
 }
 
-// y[oy, ox, f] of a SAME convolution by its definition; pads (total) of which the smaller half goes before.
+// y[oy, ox, f] of a SAME convolution by its definition; pads (total) of which the smaller half goes before. A VALID one
+// pads nothing and has as many windows as fit.
 std::vector<double> convolution_by_loops(const double* x, image_shape s, const double* w, const double* b, int F, int k,
-                                         int stride) {
-    const image_shape o = s.reduced(stride, F);
+                                         int stride, bool valid = false) {
+    const image_shape o = valid ? image_shape{(s.height - k + stride) / stride, (s.width - k + stride) / stride, F}
+                                : s.reduced(stride, F);
     const int py = std::max((o.height - 1) * stride + k - s.height, 0) / 2,
               px = std::max((o.width - 1) * stride + k - s.width, 0) / 2;
     std::vector<double> y;
@@ -63,8 +65,9 @@ std::vector<double> convolution_by_loops(const double* x, image_shape s, const d
 
 // Every input pixel sends its taps to the output, whose coordinates are those of the convolution that it transposes.
 std::vector<double> deconvolution_by_loops(const double* x, image_shape s, const double* w, const double* b, int F,
-                                           int k, int stride) {
-    const image_shape o = s.enlarged(stride, F);
+                                           int k, int stride, bool valid = false) {
+    const image_shape o =
+        valid ? image_shape{(s.height - 1) * stride + k, (s.width - 1) * stride + k, F} : s.enlarged(stride, F);
     const int py = std::max((s.height - 1) * stride + k - o.height, 0) / 2,
               px = std::max((s.width - 1) * stride + k - o.width, 0) / 2;
     std::vector<double> y(static_cast<std::size_t>(o.size()));
@@ -97,11 +100,16 @@ void check(const graph<backend>& g, std::shared_ptr<parameters<double>> store, p
 }  // namespace
 
 TEST_CASE("convolutions and their transposes equal plain loops") {
-    for (const auto& [s, F, k, stride] : {std::tuple{image_shape{5, 6, 3}, 4, 3, 1},
-                                          {image_shape{5, 7, 2}, 9, 4, 2},
-                                          {image_shape{4, 4, 1}, 2, 1, 1},
-                                          {image_shape{9, 8, 3}, 3, 8, 4}}) {
+    const auto same = padding_rule::same, valid = padding_rule::valid;
+    for (const auto& [s, F, k, stride, padding] : {std::tuple{image_shape{5, 6, 3}, 4, 3, 1, same},
+                                                   {image_shape{5, 7, 2}, 9, 4, 2, same},
+                                                   {image_shape{4, 4, 1}, 2, 1, 1, same},
+                                                   {image_shape{9, 8, 3}, 3, 8, 4, same},
+                                                   {image_shape{8, 7, 3}, 4, 5, 3, valid},
+                                                   {image_shape{6, 6, 40}, 110, 4, 2, valid},
+                                                   {image_shape{4, 4, 3}, 5, 4, 1, valid}}) {
         CAPTURE(k);
+        const bool bare = padding == valid;
         auto store = std::make_shared<parameters<double>>(4);
         graph<backend> g(store);
         const auto x = g.input("x", s.size() + 1);
@@ -109,7 +117,10 @@ TEST_CASE("convolutions and their transposes equal plain loops") {
         const auto v = declare_deconvolution(g, "back", s.channels, F, k, stride);
         randomise_biases(*store);
         const auto image = x.columns(1, s.size());
-        const auto y = convolve("conv", image, s, F, k, stride, w), z = deconvolve("back", image, s, F, k, stride, v);
+        const auto y = convolve("conv", image, s, F, k, stride, w, padding),
+                   z = deconvolve("back", image, s, F, k, stride, v, padding);
+        CHECK(y.width == convolved(s, F, k, stride, padding).size());
+        CHECK(z.width == deconvolved(s, F, k, stride, padding).size());
         const int T = 2, B = 3;
         program<backend> p(g, store, {.steps = T, .batch = B}, {y, z});
         draw(p.input("x"), 1);
@@ -117,8 +128,10 @@ TEST_CASE("convolutions and their transposes equal plain loops") {
         double worst = 0;
         for (int r = 0; r < T * B; ++r) {
             const double* row = p.input("x").data() + r * x.width + 1;
-            const auto a = convolution_by_loops(row, s, store->values(w.weight), store->values(w.bias), F, k, stride);
-            const auto b = deconvolution_by_loops(row, s, store->values(v.weight), store->values(v.bias), F, k, stride);
+            const auto a =
+                convolution_by_loops(row, s, store->values(w.weight), store->values(w.bias), F, k, stride, bare);
+            const auto b =
+                deconvolution_by_loops(row, s, store->values(v.weight), store->values(v.bias), F, k, stride, bare);
             REQUIRE(static_cast<int>(a.size()) == y.width);
             REQUIRE(static_cast<int>(b.size()) == z.width);
             for (int i = 0; i < y.width; ++i)
@@ -126,7 +139,7 @@ TEST_CASE("convolutions and their transposes equal plain loops") {
             for (int i = 0; i < z.width; ++i)
                 worst = std::max(worst, std::abs(b[static_cast<std::size_t>(i)] - p.output(z).data[r * z.width + i]));
         }
-        // Sums of up to 200 products of size one: rounding about 200 * 1e-16.
+        // Sums of up to 640 products whose squares add up to about 1: rounding well below 640 * 1e-16.
         CHECK(worst < 1e-13);
     }
 }
@@ -183,6 +196,27 @@ TEST_CASE("gradients of a stack of image operations agree with central differenc
     add_loss("up", sum_columns("sumu", map("square.u", weighted_square{}, upsample("up", b, {3, 3, 4}),
                                            upsample("up2", b, {3, 3, 4}))));
     check(g, store, {.steps = 2, .batch = 2}, {"x"}, 90);
+}
+
+TEST_CASE("gradients without padding and without a bias agree with central differences") {
+    const auto valid = padding_rule::valid;
+    for (const auto& [s, F, k, stride] : {std::tuple{image_shape{8, 7, 2}, 3, 3, 2},
+                                          {image_shape{4, 4, 3}, 4, 4, 1},
+                                          {image_shape{6, 6, 40}, 110, 4, 2}}) {
+        CAPTURE(k);
+        auto store = std::make_shared<parameters<double>>(4);
+        graph<backend> g(store);
+        const auto x = g.input("x", s.size() + 1, extent::sequence, true);
+        const auto w = declare_convolution(g, "there", s.channels, F, k, {.variance = 1, .bias = false});
+        const image_shape small = convolved(s, F, k, stride, valid);
+        const auto v = declare_deconvolution(g, "back", F, 2, k, stride);
+        const auto y = convolve("there", x.columns(1, s.size()), s, F, k, stride, w, valid);
+        const auto z = deconvolve("back", map("tanh", mix{}, y, y), small, 2, k, stride, v, valid);
+        const auto again = convolve("again", x.columns(0, s.size()), s, F, k, stride, w, valid);
+        add_loss("z", sum_columns("sumz", map("square.z", weighted_square{}, z, z)));
+        add_loss("again", sum_columns("suma", map("square.a", weighted_square{}, again, y)));
+        check(g, store, {.steps = 2, .batch = 2}, {"x"}, 60);
+    }
 }
 
 TEST_CASE("in a scan: hoisted, looped, sunk, and of an image that has no time; a weight used twice") {
@@ -251,6 +285,8 @@ TEST_CASE("wrong images and weights are told when traced, with both shapes") {
                          "encoder.pool: the input has 18 columns, an image of [2,2,2] has 8", error);
     CHECK_THROWS_WITH_AS(upsample("up", x, {2, 2, 2}),
                          "encoder.up: the input has 18 columns, an image of [2,2,2] has 8", error);
+    CHECK_THROWS_WITH_AS(convolve("conv", x, {3, 3, 2}, 4, 4, 1, w, padding_rule::valid),
+                         "encoder.conv: a kernel 4 without padding does not fit into an image of [3,3,2]", error);
     const linear wrong{w.weight, g.declare("b", 1, 3, initial::zero<double>())};
     CHECK_THROWS_WITH_AS(convolve("conv", x, {3, 3, 2}, 4, 3, 1, wrong),
                          "encoder.conv: the bias 'encoder.b' has 3 entries, an image of [3,3,4] needs 4", error);

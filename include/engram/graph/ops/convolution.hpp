@@ -3,11 +3,12 @@
 
 // Convolutions, transposed convolutions, max pooling and up-sampling of images in the columns of a variable.
 //
-// A row [H * W * C] is one image, channels last. Padding is SAME with zeros: ceil(H / stride) rows come out. Weights
-// are [kernel * kernel * C, filters] in the order ky, kx, c. A transposed convolution ("deconvolution") is the data
-// gradient of the convolution from its output to its input, so its weight is [kernel * kernel * filters, C]; it
-// multiplies H and W by the stride. Scratch is that of one image; a weight gradient is one sweep over all T * B images,
-// after a time loop.
+// A row [H * W * C] is one image, channels last. Padding is SAME with zeros, ceil(H / stride) rows come out, or VALID,
+// none, floor((H - kernel) / stride) + 1 rows come out. Weights are [kernel * kernel * C, filters] in the order ky, kx,
+// c. A transposed convolution ("deconvolution") is the data gradient of the convolution from its output to its input,
+// so its weight is [kernel * kernel * filters, C]; it multiplies H and W by the stride (SAME) or gives
+// (H - 1) * stride + kernel rows (VALID). Scratch is that of a few images; a weight gradient is one sweep over all
+// T * B images, after a time loop.
 
 #include <engram/graph/image_shape.hpp>
 #include <engram/graph/ops/rows.hpp>
@@ -119,6 +120,7 @@ var<Backend> add_convolution(const std::string& name, const var<Backend>& x, ima
     require(c.kernel > 0 && c.kernel <= convolution_shape::largest_kernel && c.stride > 0, who, ": kernel ", c.kernel,
             " and stride ", c.stride, "; a kernel has 1 to ", convolution_shape::largest_kernel,
             " rows, a stride is at least 1");
+    require(c.fits(), who, ": a kernel ", c.kernel, " without padding does not fit into an image of ", from);
     const auto& w = g.store()[s.weights.weight];
     require(w.rows == c.weight_rows() && w.columns == c.filters, who, ": the weight '", w.name, "' is [", w.rows, ",",
             w.columns, "], a kernel ", c.kernel, " from ", from, " to ", to, " needs [", c.weight_rows(), ",",
@@ -134,40 +136,64 @@ var<Backend> add_convolution(const std::string& name, const var<Backend>& x, ima
     return g.add(std::move(op), {to.size()}, rows)[0];
 }
 
-/// [T, B, ceil(H / stride) * ceil(W / stride) * filters]: image.reduced(stride, filters).
+/// The image that a convolution makes of one.
+inline image_shape convolved(image_shape image, int filters, int kernel, int stride,
+                             padding_rule padding = padding_rule::same) {
+    const convolution_shape s{image.height, image.width, image.channels, filters, kernel, std::max(stride, 1), padding};
+    return {s.out_height(), s.out_width(), filters};
+}
+
+/// The image that a transposed convolution makes of one: the smallest from which the convolution comes back.
+inline image_shape deconvolved(image_shape image, int filters, int kernel, int stride,
+                               padding_rule padding = padding_rule::same) {
+    if (padding == padding_rule::same) return image.enlarged(stride, filters);
+    return {(image.height - 1) * stride + kernel, (image.width - 1) * stride + kernel, filters};
+}
+
+/// The convolution of x [T, B, H * W * C]: [T, B, H' * W' * filters], an image as convolved() says. A weight without a
+/// bias (id -1) adds none.
 template <class Backend>
 var<Backend> convolve(const std::string& name, const var<Backend>& x, image_shape image, int filters, int kernel,
-                      int stride, linear weights) {
-    return add_convolution(name, x, image, image.reduced(std::max(stride, 1), filters),
-                           {{image.height, image.width, image.channels, filters, kernel, stride}, weights, false});
+                      int stride, linear weights, padding_rule padding = padding_rule::same) {
+    const convolution_shape shape{image.height, image.width, image.channels, filters, kernel, stride, padding};
+    return add_convolution(name, x, image, convolved(image, filters, kernel, stride, padding), {shape, weights, false});
 }
 
-/// [T, B, H * stride * W * stride * filters]: image.enlarged(stride, filters).
+/// The transposed convolution of x: an image as deconvolved() says.
 template <class Backend>
 var<Backend> deconvolve(const std::string& name, const var<Backend>& x, image_shape image, int filters, int kernel,
-                        int stride, linear weights) {
-    const image_shape to = image.enlarged(stride, filters);
-    return add_convolution(name, x, image, to,
-                           {{to.height, to.width, to.channels, image.channels, kernel, stride}, weights, true});
+                        int stride, linear weights, padding_rule padding = padding_rule::same) {
+    const image_shape to = deconvolved(image, filters, kernel, stride, padding);
+    return add_convolution(
+        name, x, image, to,
+        {{to.height, to.width, to.channels, image.channels, kernel, stride, padding}, weights, true});
 }
 
-/// Weight [kernel * kernel * channels, filters], normal with variance 2 / (kernel * kernel * channels) (He), and zero
-/// bias.
+/// How a convolution starts: normal weights of `variance` / (terms of a sum), 2 where a ReLU follows (He); a bias of
+/// zeros, or none where a normalisation follows, which has its own.
+struct convolution_start {
+    double variance = 2;
+    bool bias = true;
+};
+
+/// Weight [kernel * kernel * channels, filters] and bias of convolve.
 template <class Backend>
-linear declare_convolution(graph<Backend>& g, const std::string& name, int channels, int filters, int kernel) {
+linear declare_convolution(graph<Backend>& g, const std::string& name, int channels, int filters, int kernel,
+                           convolution_start start = {}) {
     using real = typename Backend::real;
-    return {g.declare(name + ".weight", kernel * kernel * channels, filters, initial::fan_in<real>(std::sqrt(2.0))),
-            g.declare(name + ".bias", 1, filters, initial::zero<real>())};
+    return {g.declare(name + ".weight", kernel * kernel * channels, filters,
+                      initial::fan_in<real>(std::sqrt(start.variance))),
+            start.bias ? g.declare(name + ".bias", 1, filters, initial::zero<real>()) : parameter{}};
 }
 
 /// Weight [kernel * kernel * filters, channels] and bias of deconvolve: a pixel sees about (kernel / stride)^2 taps.
 template <class Backend>
 linear declare_deconvolution(graph<Backend>& g, const std::string& name, int channels, int filters, int kernel,
-                             int stride) {
+                             int stride, convolution_start start = {}) {
     using real = typename Backend::real;
-    const double gain = stride * std::sqrt(2.0 * filters / channels);
+    const double gain = stride * std::sqrt(start.variance * filters / channels);
     return {g.declare(name + ".weight", kernel * kernel * filters, channels, initial::fan_in<real>(gain)),
-            g.declare(name + ".bias", 1, filters, initial::zero<real>())};
+            start.bias ? g.declare(name + ".bias", 1, filters, initial::zero<real>()) : parameter{}};
 }
 
 template <class Backend>

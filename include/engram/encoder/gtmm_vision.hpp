@@ -1,0 +1,100 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// The visual network of a generative temporal model, chosen by name (facts 4.7, errata G11, G13, G14):
+//
+//   inception    digits and characters, S x S x 1
+//   two_pathway  3D frames, 32 x 32 x 3
+//   mlp          ReLU layers of the widths `layers`, for tests and small machines; its decoder has them backwards
+//
+// Only the chosen one is declared and run. All take pixels in [0, 1] and see them as (-1, 1). `frozen` makes batch
+// normalisation use its running statistics: set it for the trace that generates.
+
+#include <string>
+
+#include <engram/encoder/inception.hpp>
+#include <engram/encoder/mlp.hpp>
+#include <engram/encoder/two_pathway.hpp>
+
+namespace engram {
+
+struct gtmm_vision {
+    using role = encoder_role;
+
+    struct settings {
+        std::string network = "inception";
+        std::vector<int> layers{128};
+        bool frozen = false;
+        void check() const {
+            require_known("encoder.network", network, std::vector<std::string>{"mlp", "inception", "two_pathway"});
+            if (network == "mlp") engram::mlp::settings{.layers = layers}.check();
+        }
+    };
+    /// Those of the chosen network; the others are empty.
+    struct weights {
+        engram::mlp::weights mlp;
+        engram::inception::weights inception;
+        engram::two_pathway::weights two_pathway;
+    };
+    struct decoder_weights {
+        engram::mlp::decoder_weights mlp;
+        engram::inception::decoder_weights inception;
+        engram::two_pathway::decoder_weights two_pathway;
+    };
+
+    template <class Backend>
+    static weights declare(graph<Backend>& g, const settings& s, image_shape image) {
+        s.check();
+        weights w;
+        if (s.network == "mlp")
+            w.mlp = mlp::declare(g, layered(s), image);
+        else if (s.network == "inception")
+            w.inception = inception::declare(g, {.frozen = s.frozen}, image);
+        else
+            w.two_pathway = two_pathway::declare(g, {}, image);
+        return w;
+    }
+    template <class Backend>
+    static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation,
+                               image_shape image) {
+        if (s.network == "mlp") return mlp::encode(layered(s), w.mlp, observation, image);
+        if (s.network == "inception") return inception::encode({.frozen = s.frozen}, w.inception, observation, image);
+        return two_pathway::encode({}, w.two_pathway, observation, image);
+    }
+
+    template <class Backend>
+    static decoder_weights declare_decoder(graph<Backend>& g, const settings& s, image_shape image, int inputs) {
+        s.check();
+        decoder_weights w;
+        if (s.network == "mlp")
+            w.mlp = mlp::declare_decoder(g, mirrored(s, inputs), image, inputs);
+        else if (s.network == "inception")
+            w.inception = inception::declare_decoder(g, {.frozen = s.frozen}, image, inputs);
+        else
+            w.two_pathway = two_pathway::declare_decoder(g, {}, image, inputs);
+        return w;
+    }
+    /// Pixel logits [T, B, H * W * C].
+    template <class Backend>
+    static var<Backend> decode(const settings& s, const decoder_weights& w, const var<Backend>& code,
+                               image_shape image) {
+        if (s.network == "mlp") return mlp::decode(mirrored(s, code.width), w.mlp, code, image);
+        if (s.network == "inception") return inception::decode({.frozen = s.frozen}, w.inception, code, image);
+        return two_pathway::decode({}, w.two_pathway, code, image);
+    }
+
+private:
+    static mlp::settings layered(const settings& s) { return {.layers = s.layers, .centre = true}; }
+    /// The decoder of an mlp begins at its last layer, which is the code here.
+    static mlp::settings mirrored(const settings& s, int code) {
+        mlp::settings m = layered(s);
+        m.layers.push_back(code);
+        return m;
+    }
+};
+
+}  // namespace engram
+
+BOOST_HANA_ADAPT_STRUCT(engram::gtmm_vision::settings, network, layers, frozen);
+
+static_assert(engram::encoder_policy<engram::gtmm_vision> && engram::can_decode<engram::gtmm_vision>);
