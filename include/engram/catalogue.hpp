@@ -7,15 +7,24 @@
 // Memory Recall Agent, NeurIPS 2019 (facts 1.10, Tables 3 to 16): FF or LSTM controller, with or without the episodic
 // memory (MEM), with no auxiliary loss, contrastive predictive coding (CPC) or reconstruction (REC).
 
+//
+// Generative Temporal Models with Memory (facts 4, Table 1): a VRNN, and the same with a memory in it.
+
 #include <engram/auxiliary/cpc.hpp>
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/auxiliary/reconstruction.hpp>
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/lstm.hpp>
+#include <engram/encoder/gtmm_vision.hpp>
 #include <engram/encoder/impala_resnet.hpp>
+#include <engram/learner/variational.hpp>
 #include <engram/learner/vtrace.hpp>
+#include <engram/memory/dnc.hpp>
 #include <engram/memory/fifo_knn.hpp>
+#include <engram/memory/introspection.hpp>
+#include <engram/memory/lru_access.hpp>
 #include <engram/memory/no_memory.hpp>
+#include <engram/memory/ntm.hpp>
 #include <engram/model/agent.hpp>
 
 namespace engram::catalogue {
@@ -33,6 +42,12 @@ using ff_mem_cpc = mra::with<feed_forward>;                             // ablat
 using ff_mem_rec = ff_mem_cpc::with<reconstruction>;                    // ablation FF+MEM+REC
 using ff_mem = ff_mem_cpc::with<no_auxiliary>;                          // ablation FF+MEM
 using ff = ff_mem::with<no_memory>;                                     // ablation FF
+
+using vrnn = agent<gtmm_vision, engram::lstm, no_memory, no_auxiliary, variational>;  // ablation VRNN
+using introspective_gtmm = vrnn::with<introspection>;                                 // ablation GTMM, introspection network
+using ntm_gtmm = vrnn::with<ntm>;                                                     // ablation GTMM, NTM memory
+using lru_gtmm = vrnn::with<lru_access>;                                              // ablation GTMM, LRU access
+using dnc_gtmm = vrnn::with<dnc>;                                                     // ablation GTMM, DNC memory
 // clang-format on
 
 }  // namespace engram::catalogue

@@ -21,9 +21,15 @@
 #include <engram/core/thread_pool.hpp>
 
 #include <engram/kernels/convolution.hpp>
+#include <engram/kernels/convolution_shape.hpp>
 #include <engram/kernels/cpc_scores.hpp>
+#include <engram/kernels/dnc_allocate.hpp>
+#include <engram/kernels/dnc_link.hpp>
+#include <engram/kernels/introspection.hpp>
 #include <engram/kernels/knn.hpp>
+#include <engram/kernels/least_used.hpp>
 #include <engram/kernels/matrix_memory.hpp>
+#include <engram/kernels/ntm_address.hpp>
 #include <engram/kernels/optimiser.hpp>
 #include <engram/kernels/pooling.hpp>
 #include <engram/kernels/product.hpp>
@@ -38,13 +44,18 @@
 #include <engram/graph/layout.hpp>
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/batch_norm.hpp>
+#include <engram/graph/ops/channels.hpp>
 #include <engram/graph/ops/convolution.hpp>
 #include <engram/graph/ops/cpc.hpp>
+#include <engram/graph/ops/dnc.hpp>
+#include <engram/graph/ops/fifo_slots.hpp>
 #include <engram/graph/ops/knn.hpp>
+#include <engram/graph/ops/least_used.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/matrix_memory.hpp>
 #include <engram/graph/ops/noise.hpp>
+#include <engram/graph/ops/ntm_address.hpp>
 #include <engram/graph/ops/returns.hpp>
 #include <engram/graph/ops/rows.hpp>
 #include <engram/graph/ops/time.hpp>
@@ -52,38 +63,60 @@
 #include <engram/graph/program.hpp>
 #include <engram/graph/scan.hpp>
 
+#include <engram/encoder/gtmm_vision.hpp>
 #include <engram/encoder/identity.hpp>
 #include <engram/encoder/impala_resnet.hpp>
+#include <engram/encoder/inception.hpp>
 #include <engram/encoder/layers.hpp>
 #include <engram/encoder/mlp.hpp>
 #include <engram/encoder/small_conv.hpp>
+#include <engram/encoder/two_pathway.hpp>
 
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/lstm.hpp>
 
+#include <engram/memory/dnc.hpp>
 #include <engram/memory/fifo_knn.hpp>
+#include <engram/memory/introspection.hpp>
+#include <engram/memory/lru_access.hpp>
 #include <engram/memory/no_memory.hpp>
+#include <engram/memory/ntm.hpp>
 
 #include <engram/auxiliary/cpc.hpp>
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/auxiliary/reconstruction.hpp>
 
 #include <engram/learner/supervised.hpp>
+#include <engram/learner/variational.hpp>
 #include <engram/learner/vtrace.hpp>
 
+#include <engram/model/acting.hpp>
 #include <engram/model/agent.hpp>
+#include <engram/model/generative.hpp>
 #include <engram/model/laws.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/model/traced_agent.hpp>
 
 #include <engram/catalogue.hpp>
 
 #include <engram/task/arbitrary_visuomotor_mapping.hpp>
+#include <engram/task/bit_copy.hpp>
 #include <engram/task/continuous_recognition.hpp>
+#include <engram/task/digit_map.hpp>
 #include <engram/task/environment.hpp>
+#include <engram/task/glyph_data.hpp>
+#include <engram/task/glyph_sequence.hpp>
+#include <engram/task/glyphs.hpp>
 #include <engram/task/panel.hpp>
+#include <engram/task/recall_sequences.hpp>
 #include <engram/task/registry.hpp>
+#include <engram/task/sequence.hpp>
+#include <engram/task/sequence_registry.hpp>
+#include <engram/task/sequence_stream.hpp>
 #include <engram/task/stimulus.hpp>
 #include <engram/task/stimulus_data.hpp>
+#include <engram/task/stroke_glyphs.hpp>
+#include <engram/task/strokes.hpp>
 #include <engram/task/t_maze.hpp>
 
 #include <engram/io/file.hpp>

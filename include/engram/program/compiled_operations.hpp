@@ -11,6 +11,7 @@
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/lstm.hpp>
 #include <engram/encoder/impala_resnet.hpp>
+#include <engram/encoder/gtmm_vision.hpp>
 #include <engram/encoder/mlp.hpp>
 #include <engram/encoder/small_conv.hpp>
 #include <engram/graph/ops/affine.hpp>
@@ -21,7 +22,12 @@
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/returns.hpp>
 #include <engram/graph/ops/rows.hpp>
+#include <engram/learner/variational.hpp>
 #include <engram/learner/vtrace.hpp>
+#include <engram/memory/dnc.hpp>
+#include <engram/memory/introspection.hpp>
+#include <engram/memory/lru_access.hpp>
+#include <engram/memory/ntm.hpp>
 #include <engram/model/agent.hpp>
 
 // Defined by the one source file that compiles them.
@@ -55,6 +61,13 @@ ENGRAM_EXTERN template struct simple_operation<cpu<float>, max_pool_kernel, pool
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, upsample_kernel, image_shape>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, convolution_kernel, convolution_settings>;
 
+ENGRAM_EXTERN template struct simple_operation<cpu<float>, batch_norm_kernel, batch_norm_description>;
+ENGRAM_EXTERN template struct simple_operation<cpu<float>, channels_kernel, channels_settings>;
+ENGRAM_EXTERN template struct simple_operation<cpu<float>, noise_kernel, noise_settings>;
+ENGRAM_EXTERN template struct simple_operation<cpu<float>, cosine_scores_kernel, matrix_memory_shape>;
+ENGRAM_EXTERN template struct simple_operation<cpu<float>, weighted_read_kernel, matrix_memory_shape>;
+ENGRAM_EXTERN template struct simple_operation<cpu<float>, erase_add_kernel, matrix_memory_shape>;
+
 ENGRAM_EXTERN template struct map_operation<cpu<float>, lstm_cell, 5>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, clear_on_reset, 2>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, clip_reward, 1>;
@@ -68,6 +81,16 @@ ENGRAM_EXTERN template struct map_operation<cpu<float>, baseline_error, 2>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, negative_entropy, 1>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, half_squared_error, 2>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, bernoulli_cross_entropy, 2>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, positive_deviation, 1>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, shift_and_scale, 3>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, gaussian_divergence, 4>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, bernoulli_log_likelihood, 2>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, gaussian_log_likelihood, 2>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, logistic_of, 1>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, per_sequence, 2>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, choose, 3>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, sum_images, 2>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, sum_images, 4>;
 
 }  // namespace engram
 
