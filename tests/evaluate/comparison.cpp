@@ -24,6 +24,30 @@ run_record fake(const std::string& ablation, int seed, double train, double inte
     return run;
 }
 
+/// Levels as a generative model has them, 2 nats of KL a step before the recall.
+run_record generative(const std::string& ablation, int seed, double elbo, double at_recall) {
+    run_record run;
+    run.ablation = ablation, run.task = "perfect_recall", run.preset = "small", run.seed = seed;
+    for (const std::string level : {"train", "holdout_interpolate"})
+        run.levels.push_back({level,
+                              "nats",
+                              100,
+                              elbo + (level == "train" ? -5 : 0),
+                              2.5,
+                              {},
+                              {},
+                              {1, 3, at_recall},
+                              2.0,
+                              at_recall,
+                              1.0});
+    return run;
+}
+
+std::vector<run_record> gtmm_and_vrnn() {
+    return {generative("vrnn", 1, 660, 6.5), generative("introspective_gtmm", 2, 622, 1.0),
+            generative("introspective_gtmm", 1, 618, 0.5), generative("vrnn", 2, 664, 7.5)};
+}
+
 std::vector<run_record> twelve() {
     std::vector<run_record> runs;
     for (int seed = 3; seed >= 1; --seed) {
@@ -98,6 +122,7 @@ TEST_CASE("CSV has one line per ablation and level, quoted where needed") {
     CHECK(has(csv, "arbitrary_visuomotor_mapping,small,ff,train - holdout,3,episode reward,,,,3.5,1.1547005\n"));
     CHECK(has(csv, ",\"mine, \"\"new\"\"\",train,1,"));
     CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 5 * 4);
+    CHECK(csv.starts_with("task,preset,ablation,level,seeds,unit,mean,stderr,maximum,percent,percent_stderr\n"));
 }
 
 TEST_CASE("the headline is what the numbers say") {
@@ -157,4 +182,129 @@ TEST_CASE("tasks and presets stay apart; a level that a run lacks is a hole") {
     CHECK(!ff.levels[0]);
     CHECK(!ff.score);
     CHECK(has(comparison_text(tasks[2]), "  ff            2            -"));
+}
+
+TEST_CASE("generative models: nats, the recall and its ratio by hand") {
+    const auto runs = gtmm_and_vrnn();
+    const auto tasks = compare(runs);
+    REQUIRE(tasks.size() == 1);
+    const auto& task = tasks[0];
+    CHECK(task.kind == run_kind::generative);
+    CHECK(task.lower_is_better);
+    CHECK(!task.percent);
+    CHECK(task.levels[task.judged_level()] == "holdout_interpolate");
+    REQUIRE(task.ablations[0].ablation == "introspective_gtmm");  // the least negative ELBO
+    const auto& level = *task.judged(task.ablations[0]);
+    CHECK(level.reward.mean == doctest::Approx(620));
+    CHECK(level.reward.standard_error == doctest::Approx(2));  // 618, 622: s = sqrt(8), / sqrt(2)
+    CHECK(level.at_recall->mean == doctest::Approx(0.75));
+    CHECK(level.at_recall->standard_error == doctest::Approx(0.25));
+    CHECK(level.ratio->mean == doctest::Approx(0.375));  // 0.25 and 0.5
+    CHECK(level.ratio->standard_error == doctest::Approx(0.125));
+    CHECK(level.last_step->mean == doctest::Approx(0.75));
+    CHECK(task.is_best(0, task.ablations[0]));
+    CHECK(task.is_least(&level_comparison::at_recall, task.ablations[0]));
+    CHECK(!task.is_least(&level_comparison::at_recall, task.ablations[1]));
+    CHECK(task.is_least(&level_comparison::before_recall, task.ablations[1]));  // the same number
+    CHECK(headline(task) ==
+          "Introspective GTMM needs 0.75 nats for a frame it has seen before; without memory, VRNN needs 7.00");
+    CHECK(generative_lead(task) ==
+          " Introspective GTMM on the level \u201choldout interpolate\u201d: 620.0 nats a sequence, of which the KL is "
+          "2.00 a step before the recall and 0.75 at it.");
+}
+
+TEST_CASE("generative models as text and as CSV") {
+    auto runs = gtmm_and_vrnn();
+    CHECK(
+        comparison_text(compare(runs)[0]) ==
+        "perfect_recall (small): negative ELBO, nats a sequence, +- standard error over seeds (over sequences for one "
+        "seed); KL in nats a step on holdout_interpolate\n"
+        "  ablation            seeds         train  holdout_interpolate     KL before  KL at recall         ratio\n"
+        "  introspective_gtmm      2  615.0 +- 2.0         620.0 +- 2.0  2.00 +- 0.00  0.75 +- 0.25  0.38 +- 0.12\n"
+        "  vrnn                    2  657.0 +- 2.0         662.0 +- 2.0  2.00 +- 0.00  7.00 +- 0.50  3.50 +- 0.25\n");
+    runs.push_back(twelve()[0]);
+    const std::string csv = comparison_csv(compare(runs));
+    CHECK(has(csv,
+              ",percent_stderr,kl_before_recall,kl_before_recall_stderr,kl_at_recall,kl_at_recall_stderr,recall_over_"
+              "before,recall_over_before_stderr,kl_at_first_sight,kl_at_first_sight_stderr,kl_last_step,kl_last_step_"
+              "stderr\n"));
+    CHECK(has(csv,
+              "perfect_recall,small,introspective_gtmm,holdout_interpolate,2,nats,620,2,,,,2,0,0.75,0.25,0.375,0.125,"
+              "1,0,0.75,0.25\n"));
+    std::vector<std::ptrdiff_t> commas;
+    for (std::size_t at = 0, end; (end = csv.find('\n', at)) != csv.npos; at = end + 1)
+        commas.push_back(std::count(csv.begin() + static_cast<std::ptrdiff_t>(at),
+                                    csv.begin() + static_cast<std::ptrdiff_t>(end), ','));
+    CHECK(commas == std::vector<std::ptrdiff_t>(1 + 2 * 3 + 4, 20));  // agents and gaps have empty cells
+}
+
+TEST_CASE("one run of a generative model has no error of its KL, and is called no worse within two in a hundred") {
+    std::vector<run_record> runs{generative("ntm_gtmm", 1, 600, 6.6), generative("vrnn", 1, 610, 6.7)};
+    const auto task = compare(runs)[0];
+    CHECK(std::isnan(task.judged(task.ablations[0])->at_recall->standard_error));
+    CHECK(has(comparison_text(task),
+              "  ntm_gtmm      1  595.0 +- 2.5         600.0 +- 2.5       2.00          6.60   3.30\n"));
+    CHECK(has(comparison_csv(compare(runs)), ",2,,6.6,,3.3,,1,,6.6,\n"));
+    CHECK(headline(task) ==
+          "NTM GTMM needs 6.60 nats for a frame it has seen before; without memory, VRNN does as well, at 6.70");
+    runs[1].levels[1].at_recall = 6.0;
+    CHECK(headline(compare(runs)[0]) ==
+          "VRNN needs 6.00 nats for a frame it has seen before, without memory; with it, NTM GTMM needs 6.60");
+    runs[1].ablation = "mine";
+    CHECK(headline(compare(runs)[0]) ==
+          "mine needs 6.00 nats for a frame it has seen before; NTM GTMM, the last, needs 6.60");
+    runs.pop_back();
+    CHECK(headline(compare(runs)[0]) == "NTM GTMM needs 6.60 nats for a frame it has seen before");
+}
+
+TEST_CASE("a task without a recall is told by its negative ELBO and the last step") {
+    auto runs = gtmm_and_vrnn();
+    for (auto& run : runs) {
+        run.task = "mnist_map";
+        for (auto& level : run.levels) level.before_recall = level.at_recall = level.first_sight = {};
+    }
+    const auto task = compare(runs)[0];
+    CHECK(headline(task) ==
+          "Introspective GTMM needs 620.0 nats for a sequence of mnist map; without memory, VRNN needs 662.0");
+    const auto measures = table_measures(task);
+    REQUIRE(measures.size() == 1);
+    CHECK(std::string(measures[0].column) == "kl_last_step");
+    for (auto& run : runs) run.levels.clear(), run.metrics.columns["negative_elbo"] = {};
+    CHECK(headline(compare(runs)[0]) == "4 runs on mnist map, not evaluated yet");
+    CHECK(has(comparison_text(compare(runs)[0]), "not evaluated yet\n  ablation            seeds\n"));
+    CHECK(generative_lead(compare(runs)[0]) == "");
+}
+
+TEST_CASE("bits that are given back wrong: less is better, and of the lengths the last stands in the table") {
+    std::vector<run_record> runs;
+    for (const auto& [name, wrong] : {std::pair{"bptt_lstm", 6.0}, {"dnc_gtmm", 0.5}}) {
+        auto& run = runs.emplace_back();
+        run.ablation = name, run.task = "bit_copy";
+        run.levels = {{"length_9", "wrong bits a sequence", 10, wrong, 0.1, {}, {}},
+                      {"train", "wrong bits a sequence", 10, wrong, 0.1, {}, {}},
+                      {"length_10", "wrong bits a sequence", 10, wrong, 0.1, {}, {}}};
+    }
+    const auto task = compare(runs)[0];
+    CHECK(task.kind == run_kind::supervised);
+    CHECK(task.lower_is_better);
+    CHECK(task.ablations[0].ablation == "dnc_gtmm");
+    CHECK(headline(task) ==
+          "DNC GTMM gets 0.5 bits of a sequence of bit copy wrong; without memory, LSTM, BPTT gets 6");
+    CHECK(has(comparison_text(task), "  ablation   seeds       train   length_10\n"));
+    CHECK(has(comparison_csv(compare(runs)), ",length_9,1,"));
+}
+
+TEST_CASE("measured numbers keep their decimals") {
+    CHECK(measured(618.94) == "618.9");
+    CHECK(measured(8.5) == "8.50");
+    CHECK(measured(0.0123) == "0.012");
+    CHECK(measured(0) == "0.00");
+    CHECK(measured_error(6, 618.9) == "6.0");
+    CHECK(measured_error(0.0055, 1) == "0.01");
+    CHECK(measured_error(0.0012, 1) == "0.001");
+    CHECK(level_number("length_12") == 12);
+    CHECK(!level_number("holdout_interpolate"));
+    CHECK(!level_number("train"));
+    CHECK(!level_number("length_"));
+    CHECK(!level_number("length_1x"));
 }

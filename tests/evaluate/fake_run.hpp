@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engram/io/file.hpp"
@@ -44,6 +45,56 @@ inline void fake_run(const std::string& folder, const std::string& ablation, int
 /// 1 x 1 PNG.
 inline const std::string fake_png =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/// A run of a generative model on two frames and one that comes back: KL of 1 nat a step (2 on what was held out), and
+/// `recall` nats at the last one.
+inline void fake_generative_run(const std::string& folder, const std::string& ablation, int seed, double recall,
+                                const std::string& task = "perfect_recall") {
+    std::filesystem::create_directories(folder);
+    const engram::json about{
+        {"ablation", ablation}, {"task", task}, {"preset", "small"}, {"seed", seed}, {"steps", 3000}};
+    engram::write_json(folder + "/config.json", about);
+    engram::json summary = about;
+    for (const auto& [name, before] : {std::pair{"train", 1.0}, {"holdout_interpolate", 2.0}})
+        summary["levels"][name] = {{"episodes", 100},
+                                   {"mean", 600 + 10 * before + recall},
+                                   {"stderr", 2.5},
+                                   {"unit", "nats"},
+                                   {"kl_per_step", {before - 0.5, before + 0.5, recall}},
+                                   {"log_likelihood_per_step", {-200, -200, -200}},
+                                   {"kl_before_recall", before},
+                                   {"kl_at_recall", recall},
+                                   {"kl_at_first_sight", before - 0.5},
+                                   {"recall_over_before", recall / before},
+                                   {"recall_over_first_sight", recall / (before - 0.5)}};
+    engram::write_json(folder + "/summary.json", summary);
+    std::string csv =
+        "step,update,loss,free_energy_a_step,negative_elbo,kl,log_likelihood,kl_last,kl_first,kl_recall,gradient_norm,"
+        "learning_rate,steps_per_second\n";
+    for (int i = 1; i <= 20; ++i) {
+        const std::string n = std::to_string(i), elbo = std::to_string(600 + 400 / i);
+        csv += std::to_string(150 * i) + "," + n + ",200,200," + elbo + ",5,-600," + n + ",1,1,3,0.001,40000\n";
+    }
+    engram::write_file(folder + "/metrics.csv", csv);
+}
+
+/// A run of a model that gives bits back: wrong bits at each length up to `longest`, `per_row` for every row.
+inline void fake_supervised_run(const std::string& folder, const std::string& ablation, int seed, double per_row,
+                                int longest = 20) {
+    std::filesystem::create_directories(folder);
+    engram::json summary{
+        {"ablation", ablation}, {"task", "bit_copy"}, {"preset", "small"}, {"seed", seed}, {"steps", 2000}};
+    const auto level = [&](const std::string& name, double rows) {
+        summary["levels"][name] = {
+            {"episodes", 100}, {"mean", per_row * rows}, {"stderr", 0.1}, {"unit", "wrong bits a sequence"}};
+    };
+    level("train", 0.5 * (1 + longest));
+    for (int n = 1; n <= longest; ++n) level("length_" + std::to_string(n), n);
+    engram::write_json(folder + "/summary.json", summary);
+    engram::write_file(folder + "/metrics.csv",
+                       "step,update,loss,cross_entropy_a_step,gradient_norm,learning_rate,steps_per_second\n"
+                       "1000,1,3,3,1,0.001,9000\n2000,2,1,1,1,0.001,9000\n");
+}
 
 /// Five trials of two images: A, B, A again, B again (missed), A again.
 inline engram::json fake_retrieval() {

@@ -60,4 +60,39 @@ TEST_CASE("round ticks") {
     CHECK(round_ticks(0, 50, 5) == std::vector<double>{0, 10, 20, 30, 40, 50});
     CHECK(round_ticks(-0.3, 1.1, 3) == std::vector<double>{0, 0.5, 1});
     CHECK(round_ticks(3, 3, 5) == std::vector<double>{3});
+    CHECK(round_ticks(200 - 3e-14, 200 + 3e-14, 3).size() == 1);
+}
+
+TEST_CASE("lists of values become a band; holes do not count") {
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    const auto band = band_of_lists({{1, none, 3, 4}, {3, none, none}}, {0, 1, 2, 3});
+    CHECK(band.x == std::vector<double>{0, 2, 3});
+    CHECK(band.mean == std::vector<double>{2, 3, 4});
+    CHECK(band.low == std::vector<double>{1, 3, 4});
+    CHECK(band.high == std::vector<double>{3, 3, 4});
+    CHECK(band_of_lists({}, {}).x.empty());
+
+    const auto late = band_from(band, 1);
+    CHECK(late.x == std::vector<double>{2, 3});
+    CHECK(late.mean == std::vector<double>{3, 4});
+    CHECK(late.high.size() == 2);
+    CHECK(band_from(band, 3).x.size() == 3);  // one point is no curve
+}
+
+TEST_CASE("KL over the steps of one level, and levels over the number in their names") {
+    run_record a, b, c;
+    a.levels = {{"train", "nats", 1, 0, 0, {}, {}, {9, 9}}, {"holdout", "nats", 1, 0, 0, {}, {}, {1, 2, 3}}};
+    b.levels = {{"holdout", "nats", 1, 0, 0, {}, {}, {3, 4, 5}}};
+    const auto steps = band_of_steps({&a, &b, &c}, "holdout");
+    CHECK(steps.x == std::vector<double>{0, 1, 2});
+    CHECK(steps.mean == std::vector<double>{2, 3, 4});
+    CHECK(steps.low == std::vector<double>{1, 2, 3});
+    CHECK(band_of_steps({&c}, "holdout").x.empty());
+
+    a.levels = {{"train", "", 1, 7, 0, {}, {}}, {"length_2", "", 1, 4, 0, {}, {}}, {"length_8", "", 1, 5, 0, {}, {}}};
+    b.levels = {{"length_2", "", 1, 6, 0, {}, {}}};
+    const auto lengths = band_of_levels({&a, &b}, {"train", "length_2", "length_8"});
+    CHECK(lengths.x == std::vector<double>{2, 8});
+    CHECK(lengths.mean == std::vector<double>{5, 5});
+    CHECK(lengths.high == std::vector<double>{6, 5});
 }

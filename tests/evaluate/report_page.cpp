@@ -138,3 +138,128 @@ TEST_CASE("numbers in words") {
     CHECK(level_title("train") == "Train");
     CHECK(shortened("abcdefghijklmnopqrstuvwxyz\u00e9\u00e9") == "abcdefghijklmnopqrstuvwxyz\u2026");
 }
+
+namespace {
+
+/// Two seeds of each of two models on one task; the strips of the second seed of one.
+struct page_of_sequences {
+    temporary_folder folder;
+    std::vector<run_record> runs;
+    page_of_sequences() {
+        for (const auto& [name, recall] : {std::pair{std::string("vrnn"), 7.0}, {"introspective_gtmm", 0.5}})
+            for (int seed = 1; seed <= 2; ++seed) {
+                const std::string at = folder / (name + std::to_string(seed));
+                fake_generative_run(at, name, seed, recall + 0.5 * (seed - 1));
+                runs.push_back(read_run(at));
+            }
+        runs.back().strips = fake_png;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("the page of a sequence task: headline, two learning curves, KL a step, the table, the strips") {
+    page_of_sequences data;
+    const std::string html = report_page(data.runs, "").html();
+    CHECK(unbalanced(html) == "");
+    CHECK(has(html,
+              "<h1>Introspective GTMM needs 0.75 nats for a frame it has seen before; without memory, VRNN needs "
+              "7.25</h1>"));
+    CHECK(has(html, "2 models, 2 seeds, on perfect recall, 3\u00a0k frames each."));
+    CHECK(count(html, "aria-label='KL of the last step, nats over frames'") == 1);
+    CHECK(count(html, "aria-label='\u2212ELBO, nats a sequence over frames'") == 1);
+    CHECK(count(html, "aria-label='KL, nats over time step'") == 2);  // wide and narrow
+    CHECK(count(html, "r='3.2'") == 2 * 2 * 3);                       // two models, three steps
+    CHECK(!has(html, ">recall</text>"));                              // where it begins is not known
+    // Held out: KL 2 before the recall, 0.5 and 1 at it, ratios 0.25 and 0.5, stderr half the difference.
+    CHECK(has(html,
+              "<td><span class='big'>2.00</span> <span class='se'>\u00b1\u00a00.00</span></td><td class='best'><span "
+              "class='big'>0.75</span> <span class='se'>\u00b1\u00a00.25</span></td><td class='best'><span "
+              "class='big'>0.38</span> <span class='se'>\u00b1\u00a00.12</span></td></tr>"));
+    CHECK(count(html, "class='best'") == 4);  // two levels, the recall, the ratio
+    CHECK(count(html, "src='data:image/png;base64," + fake_png + "'") == 1);
+    CHECK(has(html, "Introspective GTMM<small>seed 2</small>"));
+    for (const char* of_agents : {"episode reward", "environment steps", "acting at random", "% of the maximum",
+                                  "<th>Agent</th>", "nan", "class='heat'", "<svg class='bars'"})
+        CHECK_MESSAGE(!has(html, of_agents), of_agents);
+
+    for (auto& run : data.runs)
+        for (auto& level : run.levels) level.recall_step = 2;
+    CHECK(count(report_page(data.runs, "").html(), ">recall</text>") == 2);
+    for (auto& run : data.runs)
+        for (auto& level : run.levels) level.recall_step = 3;  // beyond the last step
+    CHECK(!has(report_page(data.runs, "").html(), ">recall</text>"));
+}
+
+TEST_CASE("agents and sequence models on one page have a section of their kind each") {
+    page_of_sequences sequences;
+    page_of_twelve agents;
+    auto runs = sequences.runs;
+    runs.insert(runs.end(), agents.runs.begin(), agents.runs.end());
+    const std::string one = report_page(runs, "").html();
+    CHECK(unbalanced(one) == "");
+    CHECK(has(one, "<h1>6 models on 2 tasks</h1>"));
+    CHECK(!has(one, "<table class='heat'>"));  // one task of agents needs no map
+    CHECK(has(one, "aria-label='KL, nats over time step'"));
+    CHECK(has(one, "aria-label='episode reward over environment steps'"));
+    for (std::size_t i = 4; i < runs.size(); i += 3) runs[i].task = "continuous_recognition";
+    const std::string two = report_page(runs, "").html();
+    const std::string heat = two.substr(two.find("<table class='heat'>"), two.find("</table>") - two.find("<table"));
+    CHECK(has(heat, "Continuous recognition"));
+    CHECK(!has(heat, "Perfect recall"));
+    CHECK(!has(heat, "VRNN"));
+}
+
+TEST_CASE("what sequence models lack is left out") {
+    page_of_sequences data;
+    auto& runs = data.runs;
+    runs[0].levels.clear(), runs[1].levels.clear();  // one model not evaluated
+    runs[2].metrics = {}, runs[3].metrics = {};      // the other without curves
+    runs[3].levels[1].divergence[1] = std::numeric_limits<double>::quiet_NaN();
+    runs[2].levels[1].divergence.clear();
+    const std::string html = report_page(runs, "").html();
+    CHECK(unbalanced(html) == "");
+    CHECK(has(html, "<small>not evaluated</small>"));
+    CHECK(!has(html, "nan"));
+    CHECK(count(html, "r='3.2'") == 2 * 2);
+    for (auto& run : runs) run.levels.clear();
+    CHECK(has(report_page(runs, "").html(), "None of the runs has been evaluated yet"));
+    for (auto& run : runs) run.strips.clear(), run.steps.reset(), run.seed.reset();
+    CHECK(unbalanced(report_page(runs, "").html()) == "");
+    for (auto& run : runs) run.metrics = {};
+    CHECK(has(report_page(runs, "").html(), "no training curve"));
+}
+
+TEST_CASE("what stands in files of sequence models is shown, not run") {
+    page_of_sequences data;
+    for (auto& run : data.runs) run.ablation = run.ablation == "vrnn" ? "'><script>alert(1)</script>" : "a\"b\\</svg>";
+    data.runs[0].task = data.runs[2].task = "<img src=x>";
+    for (auto& run : data.runs)
+        for (auto& level : run.levels) level.level = "<b>" + level.level;
+    const std::string html = report_page(data.runs, "").html();
+    CHECK(!has(html, "<script>alert"));
+    CHECK(!has(html, "<img src"));
+    CHECK(!has(html, "<b>holdout"));
+    CHECK(has(html, "\"n\":&quot;a\\&quot;b\\\\&lt;/svg&gt;&quot;"));  // JSON, then HTML
+    CHECK(unbalanced(html) == "");
+}
+
+TEST_CASE("models that give bits back have a curve over the lengths, and a table without them") {
+    const temporary_folder folder;
+    std::vector<run_record> runs;
+    for (const auto& [name, wrong] : {std::pair{"dnc_gtmm", 0.1}, {"bptt_lstm", 3.0}}) {
+        fake_supervised_run(folder / name, name, 1, wrong);
+        runs.push_back(read_run(folder / name));
+    }
+    const std::string html = report_page(runs, "").html();
+    CHECK(unbalanced(html) == "");
+    CHECK(
+        has(html,
+            "<h1>DNC GTMM gets 1.05 bits of a sequence of bit copy wrong; without memory, LSTM, BPTT gets 31.5</h1>"));
+    CHECK(count(html, "aria-label='wrong bits a sequence over length'") == 2);
+    CHECK(count(html, "r='3.2'") == 2 * 2 * 20);
+    CHECK(has(html, "<th>Model</th><th>Train</th><th>Length 20</th></tr>"));
+    CHECK(!has(html, "Length 19"));
+    CHECK(count(html, "aria-label='loss over frames'") >= 2);
+    CHECK(!has(html, "environment steps"));
+}

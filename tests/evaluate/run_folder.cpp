@@ -81,3 +81,64 @@ TEST_CASE("a level without a finite mean is left out") {
     CHECK(levels[0].level == "test");
     CHECK(!levels[0].maximum);
 }
+
+TEST_CASE("what a generative model measured is read: KL a step, the recall, and the strips") {
+    const temporary_folder folder;
+    fake_generative_run(folder / "a", "vrnn", 2, 0.25);
+    run_record run = read_run(folder / "a");
+    CHECK(run.kind() == run_kind::generative);
+    REQUIRE(run.levels.size() == 2);
+    CHECK(run.levels[1].divergence == std::vector<double>{1.5, 2.5, 0.25});
+    CHECK(run.levels[1].before_recall == 2.0);
+    CHECK(run.levels[1].at_recall == 0.25);
+    CHECK(run.levels[1].first_sight == 1.5);
+    CHECK(!run.levels[1].recall_step);
+    REQUIRE(run.metrics.find("kl_last"));
+    CHECK((*run.metrics.find("kl_last"))[19] == 20);
+    CHECK(run.metrics.find("negative_elbo"));
+    CHECK(run.strips.empty());
+    run.levels.clear();
+    CHECK(run.kind() == run_kind::generative);  // by its metrics
+
+    const std::string png = "\x89PNG\r\n\x1a\n" + std::string("\0\0\0\rIHDR\0\0\0\x07\0\0\0\x03", 16);
+    std::filesystem::create_directories(folder / "a/sample");
+    write_file(folder / "a/sample/strips.png", png);
+    CHECK(base64_png_size(read_run(folder / "a").strips) == std::pair{7, 3});
+    write_file(folder / "a/sample/strips.png", "GIF89a" + png);
+    CHECK(has(sentence([&] { read_run(folder / "a"); }), "sample/strips.png: not a PNG file"));
+}
+
+TEST_CASE("agents, generative and supervised models are told apart by what they measured") {
+    const temporary_folder folder;
+    fake_run(folder / "a", "ff", 1, {});
+    CHECK(read_run(folder / "a").kind() == run_kind::agent);
+    fake_supervised_run(folder / "b", "dnc", 1, 0.5);
+    run_record run = read_run(folder / "b");
+    CHECK(run.kind() == run_kind::supervised);
+    run.levels.clear();
+    CHECK(run.kind() == run_kind::supervised);  // a loss and no reward
+    run.metrics = {};
+    CHECK(run.kind() == run_kind::agent);  // nothing is known
+}
+
+TEST_CASE("KL a step that is no list of numbers is one sentence; null is not a number") {
+    const auto levels = parse_levels(
+        parse_json(R"({"train": {"mean": 2, "unit": "nats", "kl_per_step": [1, null], "recall_step": 1}})", "s"), "s");
+    REQUIRE(levels.size() == 1);
+    REQUIRE(levels[0].divergence.size() == 2);
+    CHECK(std::isnan(levels[0].divergence[1]));
+    CHECK(levels[0].recall_step == 1.0);
+    const auto broken = [](const char* text) { return sentence([&] { parse_levels(parse_json(text, "s"), "s"); }); };
+    CHECK(has(broken(R"({"train": {"mean": 2, "kl_per_step": 3}})"), "'kl_per_step' must be an array of numbers"));
+    CHECK(has(broken(R"({"train": {"mean": 2, "kl_per_step": ["x"]}})"), "'kl_per_step' must hold numbers only"));
+}
+
+TEST_CASE("base64 of RFC 4648") {
+    const auto of = [](std::string_view text) { return to_base64(bytes(text.begin(), text.end())); };
+    CHECK(of("") == "");
+    CHECK(of("f") == "Zg==");
+    CHECK(of("fo") == "Zm8=");
+    CHECK(of("foo") == "Zm9v");
+    CHECK(of("foobar") == "Zm9vYmFy");
+    CHECK(of("\xff\xfe") == "//4=");
+}

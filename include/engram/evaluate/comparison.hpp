@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // Ablation x level for one task: means over runs (seeds) of the level means, as reward and as % of the level's maximum.
+// Of generative models the level mean is the negative ELBO in nats, and the KL before and at the recall stands beside
+// it, with ratio = KL at the recall / KL before it, run by run.
 //
 //   stderr of n >= 2 runs: s / sqrt(n), s^2 = sum (x - mean)^2 / (n - 1); of one run: that of its episodes.
 //   percent = 100 mean / maximum, run by run; accuracies have the maximum 1.
@@ -10,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +31,8 @@ struct level_comparison {
     statistic reward;
     std::optional<statistic> percent;
     std::optional<double> maximum, random;  // means over the runs
+    // Nats a step. The standard error of one run is not known, and NaN.
+    std::optional<statistic> before_recall = {}, at_recall = {}, first_sight = {}, ratio = {}, last_step = {};
 
     /// What is shown first: the percentage where there is one.
     const statistic& shown() const { return percent ? *percent : reward; }
@@ -44,6 +49,7 @@ struct task_comparison {
     std::string task, preset;
     std::vector<std::string> levels = {};
     std::string unit = {};
+    run_kind kind = run_kind::agent;
     bool percent = false;          // every level of every run has a maximum
     bool lower_is_better = false;  // errors and nats
     std::vector<ablation_comparison> ablations = {};
@@ -55,6 +61,36 @@ struct task_comparison {
         return count;
     }
     bool evaluated() const { return !levels.empty(); }
+    /// The level that speaks for a generative model: the first held-out one, the last one where there is none.
+    std::size_t judged_level() const {
+        for (std::size_t i = 0; i < levels.size(); ++i)
+            if (is_holdout_level(levels[i])) return i;
+        return levels.empty() ? 0 : levels.size() - 1;
+    }
+    const level_comparison* judged(const ablation_comparison& a) const {
+        const std::size_t i = judged_level();
+        return i < a.levels.size() && a.levels[i] ? &*a.levels[i] : nullptr;
+    }
+    bool measures(std::optional<statistic> level_comparison::*what) const {
+        return std::any_of(ablations.begin(), ablations.end(),
+                           [&](const auto& a) { return judged(a) && (judged(a)->*what).has_value(); });
+    }
+    /// Has the least of a measure on the judged level, or shows the same number.
+    bool is_least(std::optional<statistic> level_comparison::*what, const ablation_comparison& candidate) const {
+        if (!judged(candidate) || !(judged(candidate)->*what) || ablations.size() < 2) return false;
+        const double mine = (judged(candidate)->*what)->mean;
+        return std::none_of(ablations.begin(), ablations.end(), [&](const auto& a) {
+            return judged(a) && judged(a)->*what && (judged(a)->*what)->mean < mine &&
+                   measured((judged(a)->*what)->mean) != measured(mine);
+        });
+    }
+    /// Levels that are columns of a table; of those of sequence models that differ by a number, the last one.
+    std::vector<std::size_t> table_levels() const {
+        std::vector<std::size_t> out;
+        for (std::size_t i = 0; i < levels.size(); ++i)
+            if (kind == run_kind::agent || !level_number(levels[i]) || i + 1 == levels.size()) out.push_back(i);
+        return out;
+    }
     /// The best entry of a level, and every other that shows the same number.
     bool is_best(std::size_t level, const ablation_comparison& candidate) const {
         if (!candidate.levels[level] || ablations.size() < 2) return false;
@@ -63,7 +99,9 @@ struct task_comparison {
             if (a.levels[level])
                 best = lower_is_better ? std::min(best, a.levels[level]->shown().mean)
                                        : std::max(best, a.levels[level]->shown().mean);
-        const auto text = [&](double x) { return percent ? fixed(x, 1) : significant(x); };
+        const auto text = [&](double x) {
+            return percent ? fixed(x, 1) : kind == run_kind::generative ? measured(x) : significant(x);
+        };
         return text(best) == text(candidate.levels[level]->shown().mean);
     }
 };
@@ -99,12 +137,20 @@ inline ablation_comparison compare_ablation(const task_comparison& task, std::st
     };
     for (const auto& level : task.levels) {
         std::vector<double> reward, reward_error, percent, percent_error, maximum, random;
+        std::vector<double> before, at, first, ratio, last;
         for (const auto* run : out.runs) {
             const level_result* result = find(*run, level);
             if (!result) continue;
             reward.push_back(result->mean);
             reward_error.push_back(result->standard_error);
             if (result->random) random.push_back(*result->random);
+            if (result->before_recall) before.push_back(*result->before_recall);
+            if (result->at_recall) at.push_back(*result->at_recall);
+            if (result->first_sight) first.push_back(*result->first_sight);
+            if (result->at_recall && result->before_recall.value_or(0) > 0)
+                ratio.push_back(*result->at_recall / *result->before_recall);
+            if (!result->divergence.empty() && std::isfinite(result->divergence.back()))
+                last.push_back(result->divergence.back());
             if (!task.percent) continue;
             maximum.push_back(*level_maximum(*result));
             percent.push_back(100 * result->mean / maximum.back());
@@ -116,6 +162,11 @@ inline ablation_comparison compare_ablation(const task_comparison& task, std::st
         if (task.percent) entry->percent = over_runs(percent, percent_error);
         if (!maximum.empty()) entry->maximum = over_runs(maximum, maximum).mean;
         if (!random.empty()) entry->random = over_runs(random, random).mean;
+        const auto measure = [](std::optional<statistic>& to, const std::vector<double>& values) {
+            if (!values.empty()) to = over_runs(values, {std::numeric_limits<double>::quiet_NaN()});
+        };
+        measure(entry->before_recall, before), measure(entry->at_recall, at), measure(entry->first_sight, first);
+        measure(entry->ratio, ratio), measure(entry->last_step, last);
     }
 
     // Gap and score run by run, so that their spread is that of the runs.
@@ -161,6 +212,7 @@ inline std::vector<task_comparison> compare(const std::vector<run_record>& runs)
         task.percent = true;
         for (const auto& run : runs) {
             if (run.task != task.task || run.preset != task.preset) continue;
+            if (task.kind != run_kind::generative && run.kind() != run_kind::agent) task.kind = run.kind();
             if (std::find(names.begin(), names.end(), run.ablation) == names.end()) names.push_back(run.ablation);
             for (const auto& result : run.levels) {
                 if (std::find(task.levels.begin(), task.levels.end(), result.level) == task.levels.end())
@@ -171,7 +223,8 @@ inline std::vector<task_comparison> compare(const std::vector<run_record>& runs)
         }
         task.percent = task.percent && !task.levels.empty();
         task.lower_is_better = !task.percent && (task.unit.find("error") != std::string::npos ||
-                                                 task.unit.find("nats") != std::string::npos);
+                                                 task.unit.find("nats") != std::string::npos ||
+                                                 task.unit.find("wrong") != std::string::npos);
         std::stable_sort(task.levels.begin(), task.levels.end(), [](const auto& a, const auto& b) {
             const auto rank = [](const auto& l) { return is_train_level(l) ? 0 : is_holdout_level(l) ? 2 : 1; };
             return rank(a) < rank(b);

@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: MIT
 
 // What a comparison says, in one sentence: the best ablation, and the best without memory beside it (or the best with
-// memory, where one without it wins; or the worst, where that is not known).
+// memory, where one without it wins; or the worst, where that is not known). Of generative models it is what they pay
+// for a frame that comes back, or for a sequence where none does; of models that answer, what they get wrong.
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <engram/evaluate/comparison.hpp>
 
@@ -26,7 +31,68 @@ inline std::string scored_levels_in_words(const task_comparison& task) {
     return images ? "on images it never saw" : "on levels it was not trained on";
 }
 
+/// The sentence of a sequence task, from values of which less is better.
+inline std::string sequence_headline(const task_comparison& task) {
+    const bool recalls = task.kind == run_kind::generative && task.measures(&level_comparison::at_recall);
+    struct entry {
+        std::string name;
+        memory_kind memory;
+        statistic value;
+    };
+    std::vector<entry> entries;
+    for (const auto& a : task.ablations) {
+        const auto* level = task.judged(a);
+        const auto value = recalls ? (level ? level->at_recall : std::nullopt) : a.score;
+        if (value) entries.push_back({ablation_title(a.ablation), ablation_memory(a.ablation), *value});
+    }
+    if (entries.empty()) return "";
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const auto& a, const auto& b) { return a.value.mean < b.value.mean; });
+    const bool generative = task.kind == run_kind::generative;
+    const std::string verb = generative ? "needs " : "gets ";
+    const auto value = [&](const entry& e) { return generative ? measured(e.value.mean) : significant(e.value.mean); };
+    const entry& best = entries.front();
+    std::string out = best.name + " " + verb + value(best) +
+                      (recalls      ? " nats for a frame it has seen before"
+                       : generative ? " nats for a sequence of " + plain_words(task.task)
+                                    : " bits of a sequence of " + plain_words(task.task) + " wrong");
+    const auto first = [&](memory_kind memory) {
+        return std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.memory == memory; });
+    };
+    const auto with = first(memory_kind::with), without = first(memory_kind::without);
+    if (entries.size() == 1) return out;
+    const bool known = with != entries.end() && without != entries.end() && best.memory != memory_kind::unknown;
+    const entry& other = !known ? entries.back() : best.memory == memory_kind::with ? *without : *with;
+    const double difference = other.value.mean - best.value.mean;
+    // The error of one run is not known; two in a hundred of the value stand for it.
+    const double error = std::hypot(best.value.standard_error, other.value.standard_error);
+    const bool close = value(best) == value(other) ||
+                       difference < (std::isfinite(error) ? 2 * error : 0.02 * std::abs(other.value.mean));
+    const std::string does = close ? " does as well, at " : " " + verb;
+    if (!known) return out + "; " + other.name + (close ? does : ", the last, " + verb) + value(other);
+    if (best.memory == memory_kind::with) return out + "; without memory, " + other.name + does + value(other);
+    return out + (recalls ? ", without memory" : " without memory") + "; with it, " + other.name + does + value(other);
+}
+
+/// The best model of a task in figures, for the paragraph under the headline.
+inline std::string generative_lead(const task_comparison& task) {
+    for (const auto& a : task.ablations) {  // the best comes first
+        const auto* level = task.judged(a);
+        if (!level) continue;
+        std::string out = " " + ablation_title(a.ablation) + " on the level \u201c" +
+                          plain_words(task.levels[task.judged_level()]) + "\u201d: " + measured(level->reward.mean) +
+                          " nats a sequence";
+        if (level->before_recall && level->at_recall)
+            out += ", of which the KL is " + measured(level->before_recall->mean) + " a step before the recall and " +
+                   measured(level->at_recall->mean) + " at it";
+        return out + ".";
+    }
+    return "";
+}
+
 inline std::string headline(const task_comparison& task) {
+    if (task.kind != run_kind::agent)
+        if (auto sentence = sequence_headline(task); !sentence.empty()) return sentence;
     const ablation_comparison *best = nullptr, *with = nullptr, *without = nullptr, *last = nullptr;
     for (const auto& a : task.ablations) {  // the best come first
         if (!a.score) continue;

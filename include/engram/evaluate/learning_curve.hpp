@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // Learning curves that can be read: each run is smoothed onto a common grid of steps, and the runs of an ablation
-// become their mean and the band from their least to their greatest.
+// become their mean and the band from their least to their greatest; the same for values over time steps or over
+// levels.
 //
 //   y(g) = sum_i w_i e_i r_i / sum_i w_i e_i,  w_i = max(0, 1 - |x_i - g| / h),  h = 3 % of the longest run,
 // where r_i is the mean reward of the e_i episodes that ended in window i; the column `episodes` counts them from the
@@ -11,10 +12,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include <engram/evaluate/names.hpp>
 #include <engram/evaluate/run_folder.hpp>
 
 namespace engram {
@@ -105,9 +109,63 @@ inline curve_band band_of_runs(const std::vector<const run_record*>& runs, std::
     return out;
 }
 
+/// The band from `x` on, the whole band where little would remain.
+inline curve_band band_from(curve_band band, double x) {
+    const auto skip = std::lower_bound(band.x.begin(), band.x.end(), x) - band.x.begin();
+    if (skip + 2 > static_cast<std::ptrdiff_t>(band.x.size())) return band;
+    for (auto* list : {&band.x, &band.mean, &band.low, &band.high}) list->erase(list->begin(), list->begin() + skip);
+    return band;
+}
+
+/// Mean, least and greatest of several lists of values at the places `x`; what is not a number does not count.
+inline curve_band band_of_lists(const std::vector<std::vector<double>>& lists, const std::vector<double>& x) {
+    curve_band out;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        double sum = 0, low = std::numeric_limits<double>::infinity(), high = -low;
+        int count = 0;
+        for (const auto& list : lists) {
+            if (i >= list.size() || !std::isfinite(list[i])) continue;
+            sum += list[i], low = std::min(low, list[i]), high = std::max(high, list[i]), ++count;
+        }
+        if (count == 0) continue;
+        out.x.push_back(x[i]), out.mean.push_back(sum / count), out.low.push_back(low), out.high.push_back(high);
+    }
+    return out;
+}
+
+/// KL over the time steps of a level, from the runs that were evaluated on it.
+inline curve_band band_of_steps(const std::vector<const run_record*>& runs, std::string_view level) {
+    std::vector<std::vector<double>> lists;
+    std::vector<double> x;
+    for (const auto* run : runs)
+        for (const auto& result : run->levels)
+            if (result.level == level) lists.push_back(result.divergence);
+    for (const auto& list : lists)
+        while (x.size() < list.size()) x.push_back(static_cast<double>(x.size()));
+    return band_of_lists(lists, x);
+}
+
+/// The mean of a level over the number in its name.
+inline curve_band band_of_levels(const std::vector<const run_record*>& runs, const std::vector<std::string>& levels) {
+    std::vector<double> x;
+    std::vector<std::vector<double>> lists(runs.size());
+    for (const auto& level : levels) {
+        const auto number = level_number(level);
+        if (!number) continue;
+        x.push_back(*number);
+        for (std::size_t r = 0; r < runs.size(); ++r) {
+            lists[r].push_back(std::numeric_limits<double>::quiet_NaN());
+            for (const auto& result : runs[r]->levels)
+                if (result.level == level) lists[r].back() = result.mean;
+        }
+    }
+    return band_of_lists(lists, x);
+}
+
 /// Round numbers from the first at or above `low` to the last at or below `high`, about `count` of them.
 inline std::vector<double> round_ticks(double low, double high, int count) {
-    if (!(high > low)) return {low};
+    // Ticks closer than this could not be told apart, nor counted.
+    if (!(high - low > 1e-9 * std::max(std::abs(low), std::abs(high)))) return {low};
     const double raw = (high - low) / count, power = std::pow(10.0, std::floor(std::log10(raw)));
     const double factor = raw / power;
     const double step = power * (factor <= 1.0001 ? 1 : factor <= 2.0001 ? 2 : factor <= 5.0001 ? 5 : 10);

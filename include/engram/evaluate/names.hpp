@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -83,6 +85,16 @@ inline bool is_holdout_level(std::string_view level) {
     return level.starts_with("holdout");
 }
 
+/// 12 of "length_12": levels that differ by a number are points of one curve.
+inline std::optional<int> level_number(std::string_view level) {
+    const auto at = level.rfind('_');
+    int number = 0;
+    if (at == level.npos) return {};
+    const auto [stop, problem] = std::from_chars(level.data() + at + 1, level.data() + level.size(), number);
+    if (problem != std::errc() || stop != level.data() + level.size() || number < 0) return {};
+    return number;
+}
+
 /// "holdout_interpolate" as "Holdout, interpolate".
 inline std::string level_title(std::string_view level) {
     for (const std::string_view start : {"train_", "holdout_"})
@@ -120,6 +132,19 @@ inline std::string significant(double x, int digits = 3) {
         if (text.back() == '.') text.pop_back();
     }
     return text;
+}
+
+/// 618.9, 8.56, 0.79, 0.012: nats and ratios, with the same decimals down a column.
+inline std::string measured(double x) {
+    const double size = std::abs(x);
+    if (size < 1e-4) return fixed(x, 2);
+    return size < 0.1 ? significant(x, 2) : fixed(x, size < 100 ? 2 : 1);
+}
+
+/// A standard error with the decimals of its `measured` mean, or one digit where it is smaller.
+inline std::string measured_error(double error, double mean) {
+    const std::string text = fixed(error, std::abs(mean) < 100 ? 2 : 1);
+    return error != 0 && text.find_first_of("123456789") == text.npos ? significant(error, 1) : text;
 }
 
 /// 950, 12.3 k, 2.05 M, 1.2 G.

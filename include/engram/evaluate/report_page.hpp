@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <engram/evaluate/comparison.hpp>
+#include <engram/evaluate/comparison_table.hpp>
 #include <engram/evaluate/headline.hpp>
 #include <engram/evaluate/learning_curve.hpp>
 #include <engram/evaluate/report_style.hpp>
@@ -40,7 +40,10 @@ public:
             escape_html(head) + "</title>\n<style>" + report_css +
             "</style></head>\n<body><main>\n<p class='brand'><b>engram</b> report</p>\n<h1>" + escape_html(head) +
             "</h1>\n<p class='lead'>" + escape_html(lead()) + "</p>\n";
-        if (tasks_.size() > 1) out += heat_map();
+        std::vector<std::pair<const task_comparison*, std::string>> acting;
+        for (const auto& task : tasks_)
+            if (task.kind == run_kind::agent) acting.emplace_back(&task, name_of(task));
+        if (acting.size() > 1) out += html_heat_map(acting);
         for (const auto& task : tasks_) out += task_section(task);
         out += runs_section();
         return out + "<footer>Made by engram-report from " + counted(static_cast<int>(runs_.size()), "run folder") +
@@ -50,9 +53,13 @@ public:
     const std::vector<task_comparison>& tasks() const { return tasks_; }
 
 private:
-    static std::string counted(int n, const std::string& what) {
-        return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+    bool any_sequences() const {
+        return std::any_of(tasks_.begin(), tasks_.end(), [](auto& t) { return t.kind != run_kind::agent; });
     }
+    bool only_sequences() const {
+        return std::all_of(tasks_.begin(), tasks_.end(), [](auto& t) { return t.kind != run_kind::agent; });
+    }
+    std::string noun() const { return any_sequences() ? "model" : "agent"; }
 
     int colour(const std::string& ablation) const { return colours_.at(ablation); }
 
@@ -64,8 +71,8 @@ private:
     std::string many_tasks_headline() const {
         std::set<std::string> names;
         for (const auto& run : runs_) names.insert(run.ablation);
-        const std::string all = counted(static_cast<int>(names.size()), "agent") + " on " +
-                                counted(static_cast<int>(tasks_.size()), "task");
+        const std::string all =
+            counted(static_cast<int>(names.size()), noun()) + " on " + counted(static_cast<int>(tasks_.size()), "task");
         std::map<std::string, int> first;
         int evaluated = 0, most = 0;
         for (const auto& task : tasks_) {
@@ -91,7 +98,7 @@ private:
             if (!run.steps) continue;
             least = std::min(least, *run.steps), most = std::max(most, *run.steps);
         }
-        std::string out = counted(static_cast<int>(ablations.size()), "agent") + ", " +
+        std::string out = counted(static_cast<int>(ablations.size()), noun()) + ", " +
                           (seeds.empty() ? counted(static_cast<int>(runs_.size()), "run")
                                          : counted(static_cast<int>(seeds.size()), "seed"));
         if (tasks_.size() == 1) out += ", on " + plain_words(tasks_[0].task);
@@ -99,9 +106,12 @@ private:
             out += ", " +
                    (short_count(least) == short_count(most) ? short_count(most)
                                                             : short_count(least) + " to " + short_count(most)) +
-                   " environment steps each";
+                   (only_sequences()  ? " frames each"
+                    : any_sequences() ? " steps or frames each"
+                                      : " environment steps each");
         out += ".";
         if (tasks_.size() != 1) return out;
+        if (tasks_[0].kind == run_kind::generative) return out + generative_lead(tasks_[0]);
         for (const auto& a : tasks_[0].ablations) {  // the best comes first
             const auto& levels = tasks_[0].levels;
             if (!tasks_[0].percent || !a.score || levels.size() < 2) break;
@@ -119,7 +129,11 @@ private:
         std::string out = "<section>";
         if (tasks_.size() > 1)
             out += "<h2>" + escape_html(name_of(task)) + "</h2><p class='sub'>" + escape_html(headline(task)) + ".</p>";
-        return out + curves(task) + table(task) + bars(task) + retrievals(task) + diagnostics(task) + "</section>\n";
+        if (task.kind == run_kind::generative)
+            out += generative_curves(task) + step_curves(task) + table(task) + strips(task);
+        else
+            out += curves(task) + table(task) + html_level_bars(task, colours_) + level_curves(task) + retrievals(task);
+        return out + diagnostics(task) + "</section>\n";
     }
 
     std::string heading(const std::string& text) const {
@@ -146,104 +160,138 @@ private:
     }
 
     std::string curves(const task_comparison& task) const {
-        auto lines = series(task, "reward");
-        if (lines.empty()) lines = series(task, "reward_smooth");
-        if (lines.empty())
-            return heading("Learning") + "<p class='sub'>The runs have no training curve (metrics.csv) yet.</p>";
-        chart_frame wide{.y_title = "episode reward", .label_ends = true};
+        const bool agents = task.kind == run_kind::agent;
+        auto lines = series(task, agents ? "reward" : "loss");
+        if (lines.empty() && agents) lines = series(task, "reward_smooth");
+        if (lines.empty()) return no_curves();
+        chart_frame wide{.y_title = agents ? "episode reward" : "loss", .label_ends = true};
+        if (!agents) wide.x_title = wide.x_unit = "frames";
         for (const auto& a : task.ablations)
             for (std::size_t i = 0; i < a.levels.size(); ++i)
                 if (a.levels[i] && is_train_level(task.levels[i]) && !wide.maximum)
                     wide.maximum = a.levels[i]->maximum, wide.random = a.levels[i]->random;
-        chart_frame narrow = wide;
-        narrow.width = 390, narrow.height = 330, narrow.label_ends = false;
         std::size_t most = 1;
         bool tails = false;
         for (const auto& a : task.ablations) most = std::max(most, a.runs.size());
         for (const auto& l : lines) tails = tails || !l.band.tails.empty();
         std::string out =
             heading("Learning") +
-            "<p class='sub'>Mean reward of the training episodes that ended around each step, smoothed" +
+            (agents ? "<p class='sub'>Mean reward of the training episodes that ended around each step, smoothed"
+                    : "<p class='sub'>Loss in training over the frames of all sequences, smoothed") +
             (most > 1 ? std::string("; lines are means over seeds, bands reach from the worst seed to the best") : "") +
             (tails ? "; thin lines are seeds that trained longer than the others" : "") + ".</p>";
-        out += "<div class='plot'><ul class='legend narrow'>";
+        return out + two_sizes(lines, wide);
+    }
+
+    std::string no_curves() const {
+        return heading("Learning") + "<p class='sub'>The runs have no training curve (metrics.csv) yet.</p>";
+    }
+
+    static std::string legend(const std::vector<chart_series>& lines, const char* classes) {
+        std::string out = "<ul class='" + std::string(classes) + "'>";
         for (const auto& l : lines)
             out += "<li class='c" + std::to_string(l.colour % 10) + "' data-name='" + escape_html(l.name) +
                    "'><i></i>" + escape_html(l.name) + "</li>";
-        return out + "</ul><div class='wide'>" + line_chart(lines, wide) + "</div><div class='narrow'>" +
-               line_chart(lines, narrow) + "</div></div>";
+        return out + "</ul>";
     }
 
-    static std::string number(const task_comparison& task, const statistic& s, bool sign = false) {
-        const auto text = [&](double x, int digits) { return task.percent ? fixed(x, 1) : significant(x, digits); };
-        return "<span class='big'>" + std::string(sign && s.mean > 0 && text(s.mean, 4) != "0.0" ? "+" : "") +
-               text(s.mean, 4) + "</span> <span class='se'>\u00b1\u00a0" + text(s.standard_error, 2) + "</span>";
+    /// The chart as wide screens show it, and as narrow ones do.
+    static std::string two_sizes(const std::vector<chart_series>& lines, const chart_frame& wide) {
+        chart_frame narrow = wide;
+        narrow.width = 390, narrow.height = 330, narrow.label_ends = false;
+        return "<div class='plot'>" + legend(lines, "legend narrow") + "<div class='wide'>" + line_chart(lines, wide) +
+               "</div><div class='narrow'>" + line_chart(lines, narrow) + "</div></div>";
+    }
+
+    std::string generative_curves(const task_comparison& task) const {
+        std::string charts, names;
+        for (const auto& [column, title] :
+             {std::pair{"kl_last", "KL of the last step, nats"}, {"negative_elbo", "\u2212ELBO, nats a sequence"}}) {
+            auto lines = series(task, column);
+            if (lines.empty()) continue;
+            if (column == std::string("negative_elbo"))
+                for (auto& l : lines) l.band = band_from(std::move(l.band), 0.05 * last_step(task));
+            chart_frame frame{.width = 440, .height = 330, .y_title = title};
+            frame.from_zero = column == std::string("kl_last");
+            frame.x_title = frame.x_unit = "frames";
+            if (names.empty()) names = legend(lines, "legend");
+            charts += "<div class='plot'>" + line_chart(lines, frame) + "</div>";
+        }
+        if (charts.empty()) return no_curves();
+        const bool several =
+            std::any_of(task.ablations.begin(), task.ablations.end(), [](auto& a) { return a.runs.size() > 1; });
+        return heading("Learning") +
+               "<p class='sub'>Training sequences, over the frames seen: the KL of a sequence\u2019s last step and the "
+               "negative ELBO (without the first twentieth, which lies far above), smoothed; lower is better" +
+               (several ? "; lines are means over seeds, bands reach from the best seed to the worst" : "") + ".</p>" +
+               names + "<div class='pair'>" + charts + "</div>";
+    }
+
+    /// KL over the time steps of the judged level.
+    std::string step_curves(const task_comparison& task) const {
+        if (!task.evaluated()) return "";
+        const std::string& level = task.levels[task.judged_level()];
+        std::vector<chart_series> lines;
+        chart_frame frame{.height = 360, .y_title = "KL, nats", .label_ends = true};
+        frame.x_title = frame.x_unit = "time step", frame.points = true, frame.mark_name = "recall";
+        for (const auto& a : task.ablations) {
+            if (auto band = band_of_steps(a.runs, level); !band.x.empty())
+                lines.push_back({ablation_title(a.ablation), colour(a.ablation), std::move(band)});
+            for (const auto* run : a.runs)
+                for (const auto& result : run->levels)
+                    if (result.level == level && !frame.mark) frame.mark = result.recall_step;
+        }
+        if (lines.empty()) return "";
+        if (frame.mark && !(*frame.mark >= 0 && *frame.mark <= lines[0].band.x.back())) frame.mark.reset();
+        return heading("What each step costs after training") +
+               "<p class='sub'>KL of every time step on the level \u201c" + escape_html(plain_words(level)) +
+               "\u201d. A drop where frames come back is the memory\u2019s work: what it foresees need not be "
+               "told.</p>" +
+               two_sizes(lines, frame);
+    }
+
+    /// What a supervised model gets wrong, over the number in the names of the levels.
+    std::string level_curves(const task_comparison& task) const {
+        if (task.levels.size() == task.table_levels().size()) return "";
+        std::vector<chart_series> lines;
+        for (const auto& a : task.ablations)
+            if (auto band = band_of_levels(a.runs, task.levels); !band.x.empty())
+                lines.push_back({ablation_title(a.ablation), colour(a.ablation), std::move(band)});
+        chart_frame frame{.height = 360, .y_title = task.unit, .label_ends = true};
+        const std::string& last = task.levels.back();
+        frame.x_title = frame.x_unit = plain_words(last.substr(0, last.rfind('_'))), frame.points = true;
+        return heading("By " + escape_html(frame.x_title)) + two_sizes(lines, frame);
     }
 
     std::string table(const task_comparison& task) const {
         if (!task.evaluated())
             return heading("Levels") +
                    "<p class='sub'>None of the runs has been evaluated yet: run evaluate --from on each folder.</p>";
-        const bool gap =
-            std::any_of(task.ablations.begin(), task.ablations.end(), [](auto& a) { return a.gap.has_value(); });
-        const bool several =
-            std::any_of(task.ablations.begin(), task.ablations.end(), [](auto& a) { return a.runs.size() > 1; });
-        std::string out =
-            heading("Levels") + "<p class='sub'>" +
-            (task.percent ? "Evaluation in % of the maximum" : "Evaluation, " + escape_html(task.unit)) + ", " +
-            (several ? "means over seeds with their standard error" : "mean over episodes with its standard error") +
-            (task.percent ? "; below, the mean itself" : "") + (task.lower_is_better ? "; lower is better" : "") +
-            ". The best of each level is marked." +
-            (gap ? std::string(" The gap is train minus the mean of the holdout levels") +
-                       (task.percent ? ", in points" : "") + "."
-                 : "") +
-            "</p><div class='scroll'><table><thead><tr><th>Agent</th>";
-        for (const auto& level : task.levels) out += "<th>" + escape_html(level_title(level)) + "</th>";
-        out += (gap ? "<th>Gap</th>" : "") + std::string("</tr></thead><tbody>");
-        for (const auto& a : task.ablations) {
-            out += "<tr><th scope='row'><span class='c" + std::to_string(colour(a.ablation) % 10) +
-                   "'><i class='dot'></i></span>" + escape_html(ablation_title(a.ablation)) + "<small>" +
-                   counted(static_cast<int>(a.runs.size()), "seed") + "</small></th>";
-            for (std::size_t i = 0; i < task.levels.size(); ++i) {
-                if (!a.levels[i]) {
-                    out += "<td><small>not evaluated</small></td>";
-                    continue;
-                }
-                const auto& l = *a.levels[i];
-                out += std::string("<td") + (task.is_best(i, a) ? " class='best'" : "") + ">" + number(task, l.shown());
-                if (task.percent)
-                    out += "<small>" + significant(l.reward.mean, 4) + " of " + significant(*l.maximum, 4) + "</small>";
-                out += "</td>";
-            }
-            if (gap) out += "<td>" + (a.gap ? number(task, *a.gap, true) : "") + "</td>";
-            out += "</tr>";
-        }
-        return out + "</tbody></table></div>";
+        return heading("Levels") + (task.kind == run_kind::generative ? html_generative_table(task, colours_)
+                                                                      : html_level_table(task, colours_));
     }
 
-    std::string bars(const task_comparison& task) const {
-        if (!task.evaluated() || task.ablations.size() < 2) return "";
-        std::string out = "<div class='levels'>";
-        for (std::size_t i = 0; i < task.levels.size(); ++i) {
-            std::vector<chart_bar> list;
-            double limit = task.percent ? 100 : 0;
-            std::optional<double> random;
-            for (const auto& a : task.ablations) {
-                if (!a.levels[i]) continue;
-                const auto& s = a.levels[i]->shown();
-                list.push_back({ablation_title(a.ablation),
-                                task.percent ? fixed(s.mean, 1) + " %" : significant(s.mean, 4), colour(a.ablation),
-                                s.mean, s.standard_error});
-                limit = std::max(limit, s.mean + s.standard_error);
-                if (!random && a.levels[i]->random)
-                    random = task.percent ? 100 * *a.levels[i]->random / *a.levels[i]->maximum : *a.levels[i]->random;
-            }
-            if (list.empty()) continue;
-            if (!(limit > 0)) limit = 1;
-            out += "<div><h4>" + escape_html(level_title(task.levels[i])) + "</h4>" +
-                   bar_chart(list, limit, random, level_title(task.levels[i])) + "</div>";
+    /// Sequences as one run of every ablation follows and continues them.
+    std::string strips(const task_comparison& task) const {
+        std::string out;
+        for (const auto& a : task.ablations) {
+            const auto with =
+                std::find_if(a.runs.begin(), a.runs.end(), [](auto* run) { return !run->strips.empty(); });
+            if (with == a.runs.end()) continue;
+            const auto size = base64_png_size((*with)->strips).value_or(std::pair{1, 1});
+            const std::string name = ablation_title(a.ablation);
+            const std::string seed = (*with)->seed ? "seed " + fixed(*(*with)->seed, 0) : "";
+            out += "<figure><figcaption>" + escape_html(name) + "<small>" + seed + "</small></figcaption><img width='" +
+                   std::to_string(size.first) + "' height='" + std::to_string(size.second) + "' alt='Sequences of " +
+                   escape_html(name) + ": observed above, generated below' src='data:image/png;base64," +
+                   (*with)->strips + "'/></figure>";
         }
-        return out + "</div>";
+        if (out.empty()) return out;
+        return heading("What the models draw") +
+               "<p class='sub'>Sequences in pairs of lines: above what was shown, below what the model makes of it. "
+               "From "
+               "the orange frames on it draws alone, and sees nothing of the line above.</p><div class='strips'>" +
+               out + "</div>";
     }
 
     std::string retrievals(const task_comparison& task) const {
@@ -268,18 +316,24 @@ private:
 
     std::string diagnostics(const task_comparison& task) const {
         std::string charts;
+        const bool agents = task.kind == run_kind::agent;
         for (const auto& [column, name] : {std::pair{"loss", "loss"},
+                                           {"kl", "KL a sequence, nats"},
+                                           {"log_likelihood", "log-likelihood a sequence, nats"},
+                                           {"kl_first", "KL a step before the recall, nats"},
+                                           {"kl_recall", "KL a step from the recall on, nats"},
                                            {"policy_loss", "policy loss"},
                                            {"baseline_loss", "baseline loss"},
                                            {"entropy_loss", "entropy loss"},
                                            {"auxiliary_loss", "auxiliary loss"},
                                            {"gradient_norm", "gradient norm"},
                                            {"learning_rate", "learning rate"},
-                                           {"steps_per_second", "steps per second"},
+                                           {"steps_per_second", agents ? "steps per second" : "frames per second"},
                                            {"lag", "lag of the policy, updates"}}) {
             const auto lines = series(task, column);
             if (lines.empty()) continue;
             chart_frame frame{.width = 390, .height = 250, .y_title = name, .from_zero = false, .label_y = false};
+            if (!agents) frame.x_title = frame.x_unit = "frames";
             charts += "<div class='plot'><h4>" + in_words(name) + "</h4>" + line_chart(lines, frame) + "</div>";
         }
         if (charts.empty()) return "";
@@ -292,56 +346,17 @@ private:
                "</ul><div class='small-charts'>" + charts + "</div></details>";
     }
 
-    std::string heat_map() const {
-        std::vector<std::string> names;
-        for (const auto& task : tasks_)
-            for (const auto& a : task.ablations)
-                if (std::find(names.begin(), names.end(), a.ablation) == names.end()) names.push_back(a.ablation);
-        std::string out =
-            "<h2>All tasks</h2><p class='sub'>Mean over the holdout levels (over all levels, where a task has no "
-            "others), in % "
-            "of the maximum where there is one.</p><div class='scroll'><table class='heat'><thead><tr><th></th>";
-        for (const auto& task : tasks_) out += "<th>" + escape_html(name_of(task)) + "</th>";
-        out += "</tr></thead><tbody>";
-        for (const auto& name : names) {
-            out += "<tr><th scope='row'>" + escape_html(ablation_title(name)) + "</th>";
-            for (const auto& task : tasks_) {
-                const auto a = std::find_if(task.ablations.begin(), task.ablations.end(),
-                                            [&](auto& x) { return x.ablation == name; });
-                if (a == task.ablations.end() || !a->score) {
-                    out += "<td class='none'>\u2013</td>";
-                    continue;
-                }
-                const double share = task.percent ? std::clamp(a->score->mean / 100, 0.0, 1.0) : 0;
-                out += "<td class='" + std::string(share > 0.72 ? "strong" : "") + "' style='--v:" + fixed(share, 3) +
-                       "'>" + (task.percent ? fixed(a->score->mean, 1) : significant(a->score->mean)) + "</td>";
-            }
-            out += "</tr>";
-        }
-        return out + "</tbody></table></div>";
-    }
-
-    /// Dotted names and values of nested settings.
-    static void flatten(const json& value, const std::string& name,
-                        std::vector<std::pair<std::string, std::string>>& out) {
-        if (value.is_object()) {
-            for (const auto& [key, inner] : value.items()) flatten(inner, name.empty() ? key : name + "." + key, out);
-        } else if (!value.is_null()) {
-            out.emplace_back(name, value.is_string() ? value.get<std::string>()
-                                                     : value.dump(-1, ' ', false, json::error_handler_t::replace));
-        }
-    }
-
     std::string runs_section() const {
         const auto cell = [](const std::optional<double>& x, auto format) {
             return "<td>" + (x ? escape_html(format(*x)) : "") + "</td>";
         };
         const auto whole = [](double x) { return fixed(x, 0); };
-        std::string out =
-            "<section><h2>Runs</h2><div class='scroll'><table class='runs'><thead><tr><th>Agent</th><th>Seed</th>"
-            "<th>Parameters</th><th>Steps</th><th>Steps per second</th><th>Wall "
-            "time</th><th>Threads</th><th>Device</th>"
-            "<th>Mode</th></tr></thead><tbody>";
+        std::string out = "<section><h2>Runs</h2><div class='scroll'><table class='runs'><thead><tr><th>" +
+                          in_words(noun()) + "</th><th>Seed</th><th>Parameters</th>" +
+                          (only_sequences() ? "<th>Frames</th><th>Frames per second</th>"
+                                            : "<th>Steps</th><th>Steps per second</th>") +
+                          "<th>Wall time</th><th>Threads</th><th>Device</th>"
+                          "<th>Mode</th></tr></thead><tbody>";
         std::string settings;
         for (const auto& task : tasks_)
             for (const auto& a : task.ablations)
@@ -354,8 +369,8 @@ private:
                            cell(run->threads, whole) + "<td>" + escape_html(run->device) + "</td><td>" +
                            escape_html(run->mode) + "</td></tr>";
                     std::vector<std::pair<std::string, std::string>> list;
-                    flatten(run->settings, "", list);
-                    flatten(run->settings_trainer, "trainer", list);
+                    flat_settings(run->settings, "", list);
+                    flat_settings(run->settings_trainer, "trainer", list);
                     settings +=
                         "<details><summary>" +
                         escape_html(ablation_title(a.ablation) + (run->seed ? ", seed " + fixed(*run->seed, 0) : "")) +

@@ -85,6 +85,9 @@ details[open]>summary{margin-bottom:12px}details details{margin-left:20px}summar
 .settings{columns:300px;column-gap:36px;font-size:13px;margin:0 0 8px;padding:0;list-style:none}
 .settings li{display:flex;justify-content:space-between;gap:12px;border-bottom:1px dotted var(--rule);break-inside:avoid;padding:2px 0}
 .settings span{color:var(--soft);overflow-wrap:anywhere}.settings b{font-weight:500;text-align:right;overflow-wrap:anywhere}
+.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:24px 36px;align-items:start}
+.strips{display:flex;flex-wrap:wrap;gap:8px 28px}.strips figcaption{color:var(--ink);font-weight:600;margin:0 0 6px}
+.strips small{font-weight:400;color:var(--soft);margin-left:8px}.strips img{display:block;max-width:100%;height:auto;border-radius:6px}
 .small-charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(290px,1fr));gap:24px 32px}
 footer{margin-top:64px;color:var(--faint);font-size:13px}
 @media (max-width:680px){main{padding:32px 18px 48px}.wide{display:none}.narrow{display:block}.legend.narrow{display:flex}.lead{font-size:16.5px}
@@ -103,16 +106,16 @@ for(const svg of document.querySelectorAll('svg[data-curves]')){
  svg.addEventListener('pointermove',e=>{
   const r=svg.getBoundingClientRect(),w=svg.viewBox.baseVal.width,x=(e.clientX-r.left)*w/r.width;
   if(x<d.l||x>d.r)return leave();
-  const step=(x-d.l)/(d.r-d.l)*d.x,rows=[];g.replaceChildren();
+  const at=(x-d.l)/(d.r-d.l)*d.x,step=d.w?Math.round(at):at,rows=[];g.replaceChildren();
   const add=(n,a)=>{const o=document.createElementNS(ns,n);for(const k in a)o.setAttribute(k,a[k]);g.append(o)};
   add('line',{class:'axis',x1:x,x2:x,y1:d.t,y2:d.b});
   d.s.forEach((s,i)=>{if(!s.x.length)return;let k=0;while(k<s.x.length-1&&s.x[k+1]<=step)k++;
    if(s.x[0]>step+d.x/100||s.x[s.x.length-1]<step-d.x/100)return;
-   add('circle',{class:'bar c'+s.c,cx:x,cy:s.p[k],r:4});rows.push([s.y[k],s.c,i])});
-  rows.sort((a,b)=>b[0]-a[0]);tip.replaceChildren();const b=document.createElement('b');b.textContent=count(step)+' steps';tip.append(b);
+   add('circle',{class:'bar c'+s.c,cx:x,cy:s.p[k],r:4});rows.push([s.y[k],s.c,i,s.n])});
+  rows.sort((a,b)=>b[0]-a[0]);tip.replaceChildren();const b=document.createElement('b');b.textContent=d.w?d.u+' '+step:count(step)+' '+(d.u||'steps');tip.append(b);
   const all=names.length?names:[];
-  for(const [y,c,i] of rows){const l=document.createElement('div');l.className='c'+c;const o=document.createElement('i');o.className='dot';
-   l.append(o,(all[i]?all[i].dataset.name+'  ':'')+y);tip.append(l)}
+  for(const [y,c,i,n] of rows){const l=document.createElement('div');l.className='c'+c;const o=document.createElement('i');o.className='dot';
+   l.append(o,(n?n+'  ':all[i]?all[i].dataset.name+'  ':'')+y);tip.append(l)}
   tip.style.display='block';const px=e.clientX-r.left,left=px>r.width/2?px-tip.offsetWidth-14:px+14;
   tip.style.left=Math.max(0,left)+'px';tip.style.top=(svg.offsetTop||0)+Math.max(0,e.clientY-r.top-20)+'px'});
 }

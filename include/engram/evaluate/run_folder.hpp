@@ -1,19 +1,23 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// A run folder as the report reads it: config.json and summary.json (architecture: "The commands"), metrics.csv, and
-// retrieval.json where the agent has a memory. A run that was not evaluated yet has no levels, one that is still
-// training may lack summary.json; a folder with neither config.json nor summary.json is no run. Fields that are not
-// known are left alone. Errors name the file, and the line of a CSV file.
+// A run folder as the report reads it: config.json and summary.json (architecture: "The commands"), metrics.csv,
+// retrieval.json where an agent has a memory, and sample/strips.png where a sequence model was sampled. A run that was
+// not evaluated yet has no levels, one that is still training may lack summary.json; a folder with neither config.json
+// nor summary.json is no run. Fields that are not known are left alone. Errors name the file, and the line of a CSV
+// file.
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -30,7 +34,15 @@ struct level_result {
     std::string level, unit;
     double episodes = 0, mean = 0, standard_error = 0;
     std::optional<double> maximum, random;
+    // Of a generative model, in nats a step: KL_t for t = 0 .. T - 1, and means over the steps before the recall, over
+    // those that repeat a frame, and over the same frames when they were new.
+    std::vector<double> divergence = {};
+    std::optional<double> before_recall = {}, at_recall = {}, first_sight = {};
+    std::optional<double> recall_step = {};  // the first step that memory can help with
 };
+
+/// Agents earn rewards, generative models describe sequences, supervised models answer on them.
+enum class run_kind { agent, generative, supervised };
 
 /// The numeric columns of metrics.csv that are known here; an empty cell, nan and inf are NaN.
 struct metrics_columns {
@@ -52,13 +64,41 @@ struct run_record {
     metrics_columns metrics;
     json settings, settings_trainer;
     std::optional<retrieval_episode> retrieval;
+    std::string strips;  // sample/strips.png in base64
+
+    /// By what the run measured; a run that measured nothing yet counts as an agent.
+    run_kind kind() const {
+        for (const auto& level : levels)
+            if (level.unit == "nats" || !level.divergence.empty()) return run_kind::generative;
+        if (metrics.find("negative_elbo")) return run_kind::generative;
+        const bool answers = !levels.empty() && levels[0].unit.starts_with("wrong ");
+        const bool rewarded = metrics.find("reward") || metrics.find("reward_smooth") || metrics.find("episodes");
+        return answers || (metrics.find("loss") && !rewarded) ? run_kind::supervised : run_kind::agent;
+    }
 };
 
 inline metrics_columns parse_metrics(std::string_view text, const std::string& source) {
-    static constexpr std::string_view known[] = {
-        "step",           "steps",         "update",        "episodes",         "reward",
-        "reward_smooth",  "loss",          "policy_loss",   "baseline_loss",    "entropy_loss",
-        "auxiliary_loss", "gradient_norm", "learning_rate", "steps_per_second", "lag"};
+    static constexpr std::string_view known[] = {"step",
+                                                 "steps",
+                                                 "update",
+                                                 "episodes",
+                                                 "reward",
+                                                 "reward_smooth",
+                                                 "loss",
+                                                 "policy_loss",
+                                                 "baseline_loss",
+                                                 "entropy_loss",
+                                                 "auxiliary_loss",
+                                                 "gradient_norm",
+                                                 "learning_rate",
+                                                 "steps_per_second",
+                                                 "lag",
+                                                 "negative_elbo",
+                                                 "kl",
+                                                 "kl_last",
+                                                 "kl_first",
+                                                 "kl_recall",
+                                                 "log_likelihood"};
     const auto split = [](std::string_view line) {
         std::vector<std::string_view> cells;
         if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
@@ -111,6 +151,31 @@ inline metrics_columns parse_metrics(std::string_view text, const std::string& s
     return out;
 }
 
+/// The numbers under `key`, NaN for null; none when it is absent.
+inline std::vector<double> json_numbers(const json& object, const char* key, const std::string& source) {
+    std::vector<double> out;
+    const auto at = object.find(key);
+    if (at == object.end() || at->is_null()) return out;
+    require(at->is_array(), source, ": '", key, "' must be an array of numbers");
+    for (const auto& x : *at) {
+        require(x.is_number() || x.is_null(), source, ": '", key, "' must hold numbers only");
+        out.push_back(x.is_null() ? std::numeric_limits<double>::quiet_NaN() : x.get<double>());
+    }
+    return out;
+}
+
+inline std::string to_base64(const bytes& data) {
+    static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    for (std::size_t i = 0; i < data.size(); i += 3) {
+        const std::size_t left = std::min<std::size_t>(3, data.size() - i);
+        std::uint32_t word = 0;
+        for (std::size_t k = 0; k < 3; ++k) word = word << 8 | (k < left ? data[i + k] : 0u);
+        for (std::size_t k = 0; k < 4; ++k) out += k <= left ? digits[word >> (18 - 6 * k) & 63] : '=';
+    }
+    return out;
+}
+
 /// The levels of summary.json; a level whose mean is null (not a number when it was written) is left out.
 inline std::vector<level_result> parse_levels(const json& levels, const std::string& source) {
     require(levels.is_object(), source, ": 'levels' must be an object from level name to result");
@@ -122,7 +187,9 @@ inline std::vector<level_result> parse_levels(const json& levels, const std::str
         if (!mean) continue;
         out.push_back({name, json_string(value, "unit", where), json_number(value, "episodes", where).value_or(0),
                        *mean, json_number(value, "stderr", where).value_or(0), json_number(value, "maximum", where),
-                       json_number(value, "random", where)});
+                       json_number(value, "random", where), json_numbers(value, "kl_per_step", where),
+                       json_number(value, "kl_before_recall", where), json_number(value, "kl_at_recall", where),
+                       json_number(value, "kl_at_first_sight", where), json_number(value, "recall_step", where)});
     }
     return out;
 }
@@ -168,7 +235,22 @@ inline run_record read_run(const std::string& folder) {
     }
     if (has("retrieval.json"))
         run.retrieval = parse_retrieval(read_json(file("retrieval.json")), file("retrieval.json"));
+    if (has("sample/strips.png")) {
+        run.strips = to_base64(read_file(file("sample/strips.png")));
+        require(base64_png_size(run.strips).has_value(), file("sample/strips.png"), ": not a PNG file");
+    }
     return run;
+}
+
+/// Dotted names and values of nested settings.
+inline void flat_settings(const json& value, const std::string& name,
+                          std::vector<std::pair<std::string, std::string>>& out) {
+    if (value.is_object()) {
+        for (const auto& [key, inner] : value.items()) flat_settings(inner, name.empty() ? key : name + "." + key, out);
+    } else if (!value.is_null()) {
+        out.emplace_back(name, value.is_string() ? value.get<std::string>()
+                                                 : value.dump(-1, ' ', false, json::error_handler_t::replace));
+    }
 }
 
 }  // namespace engram

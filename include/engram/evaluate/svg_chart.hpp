@@ -44,6 +44,11 @@ inline std::string escape_html(std::string_view text) {
     return out;
 }
 
+/// Text as a JSON string within a quoted attribute.
+inline std::string quoted(const std::string& text) {
+    return escape_html(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
 /// A label of at most 27 bytes, cut between characters.
 inline std::string shortened(std::string text) {
     if (text.size() <= 27) return text;
@@ -65,6 +70,11 @@ struct chart_frame {
     bool from_zero = true;                            // the y axis holds 0
     bool label_y = true;                              // y_title stands beside the axis
     bool label_ends = false;                          // names at the right end of the lines, in place of a legend
+    std::string x_title = "environment steps";
+    std::string x_unit = {};          // what follows x under the pointer; empty: steps
+    bool points = false;              // x are whole numbers, each with a dot
+    std::optional<double> mark = {};  // a vertical line
+    std::string mark_name = {};
 };
 
 inline std::string svg_text(double x, double y, std::string_view anchor, const std::string& text,
@@ -101,7 +111,11 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
                 last = std::max(last, t.x[i]), low = std::min(low, t.y[i]), high = std::max(high, t.y[i]);
     }
     if (frame.maximum) high = std::max(high, *frame.maximum);
-    if (!(high > low)) high = low + 1;
+    // A constant lies in the middle; smoothing may leave its last digits uneven.
+    if (const double size = std::max(std::abs(low), std::abs(high)); !(high - low > 1e-9 * size)) {
+        high += size > 0 ? size / 2 : 1;
+        low -= size / 2;
+    }
     const double slack = 0.05 * (high - low);
     high += slack;
     if (low != 0) low -= slack;
@@ -121,12 +135,15 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
     };
     std::string out = "<svg class='chart' viewBox='0 0 " + std::to_string(frame.width) + " " +
                       std::to_string(frame.height) + "' role='img' aria-label='" + escape_html(frame.y_title) +
-                      " over environment steps'";
+                      " over " + escape_html(frame.x_title) + "'";
     std::string data = "{\"l\":" + fixed(left, 1) + ",\"r\":" + fixed(right, 1) + ",\"t\":" + fixed(top, 1) +
-                       ",\"b\":" + fixed(bottom, 1) + ",\"x\":" + significant(last, 9) + ",\"s\":[";
+                       ",\"b\":" + fixed(bottom, 1) + ",\"x\":" + significant(last, 9) +
+                       (frame.x_unit.empty() ? "" : ",\"u\":" + quoted(frame.x_unit)) +
+                       (frame.points ? ",\"w\":1" : "") + ",\"s\":[";
     for (std::size_t k = 0; k < series.size(); ++k) {
         const auto& s = series[k];
-        data += std::string(k ? "," : "") + "{\"c\":" + std::to_string(s.colour % 10) + ",\"x\":[";
+        data += std::string(k ? "," : "") + "{\"c\":" + std::to_string(s.colour % 10) +
+                (frame.x_unit.empty() ? "" : ",\"n\":" + quoted(s.name)) + ",\"x\":[";
         for (std::size_t i = 0; i < s.band.x.size(); ++i) data += (i ? "," : "") + significant(s.band.x[i], 6);
         data += "],\"y\":[";
         for (std::size_t i = 0; i < s.band.x.size(); ++i) data += (i ? "," : "") + significant(s.band.mean[i], 4);
@@ -141,6 +158,7 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
                "' y2='" + fixed(py(y), 1) + "'/>" + svg_text(left - 8, py(y) + 4, "end", short_count(y), "tick");
     }
     for (const double x : round_ticks(0, last, std::max(2, static_cast<int>(plot_width / 110)))) {
+        if (frame.points && x != std::round(x)) continue;
         out += "<line class='axis' x1='" + fixed(px(x), 1) + "' x2='" + fixed(px(x), 1) + "' y1='" + fixed(bottom, 1) +
                "' y2='" + fixed(bottom + 5, 1) + "'/>" +
                svg_text(px(x), bottom + 19, px(x) > right - 12 && !frame.label_ends ? "end" : "middle", short_count(x),
@@ -148,7 +166,7 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
     }
     out += "<line class='axis' x1='" + fixed(left, 1) + "' x2='" + fixed(right, 1) + "' y1='" + fixed(bottom, 1) +
            "' y2='" + fixed(bottom, 1) + "'/>" +
-           svg_text((left + right) / 2, frame.height - 8.0, "middle", "environment steps", "title");
+           svg_text((left + right) / 2, frame.height - 8.0, "middle", frame.x_title, "title");
     if (frame.label_y)
         out += "<text class='title' text-anchor='middle' transform='translate(13," + fixed((top + bottom) / 2, 1) +
                ") rotate(-90)'>" + escape_html(frame.y_title) + "</text>";
@@ -159,6 +177,10 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
                svg_text(right - 4, py(*value) + (value == frame.maximum ? -5 : 14), "end", name + significant(*value),
                         "note");
     }
+    if (frame.mark)
+        out += "<line class='reference' x1='" + fixed(px(*frame.mark), 1) + "' x2='" + fixed(px(*frame.mark), 1) +
+               "' y1='" + fixed(top, 1) + "' y2='" + fixed(bottom, 1) + "'/>" +
+               svg_text(px(*frame.mark) - 6, top + 10, "end", frame.mark_name, "note");
     for (const auto& s : series) {
         if (s.band.x.empty()) continue;
         const std::string colour = "c" + std::to_string(s.colour % 10);
@@ -175,6 +197,9 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
         for (const auto& t : s.band.tails) out += "<path class='tail " + colour + "' d='" + path(t.x, t.y, "M") + "'/>";
         out += "<path class='line " + colour + "' d='" + path(s.band.x, s.band.mean, "M") + "'><title>" +
                escape_html(s.name) + "</title></path>";
+        for (std::size_t i = 0; frame.points && i < s.band.x.size(); ++i)
+            out += "<circle class='bar " + colour + "' cx='" + fixed(px(s.band.x[i]), 1) + "' cy='" +
+                   fixed(py(s.band.mean[i]), 1) + "' r='3.2'/>";
         ends.push_back(py(s.band.mean.back()));
         ended.push_back(&s);
     }
