@@ -104,20 +104,26 @@
 #include <engram/task/continuous_recognition.hpp>
 #include <engram/task/digit_map.hpp>
 #include <engram/task/environment.hpp>
+#include <engram/task/gallery.hpp>
 #include <engram/task/glyph_data.hpp>
 #include <engram/task/glyph_sequence.hpp>
 #include <engram/task/glyphs.hpp>
 #include <engram/task/panel.hpp>
+#include <engram/task/ray_caster.hpp>
 #include <engram/task/recall_sequences.hpp>
 #include <engram/task/registry.hpp>
+#include <engram/task/room.hpp>
+#include <engram/task/rotation.hpp>
 #include <engram/task/sequence.hpp>
 #include <engram/task/sequence_registry.hpp>
 #include <engram/task/sequence_stream.hpp>
+#include <engram/task/solids.hpp>
 #include <engram/task/stimulus.hpp>
 #include <engram/task/stimulus_data.hpp>
 #include <engram/task/stroke_glyphs.hpp>
 #include <engram/task/strokes.hpp>
 #include <engram/task/t_maze.hpp>
+#include <engram/task/texture.hpp>
 
 #include <engram/io/file.hpp>
 #include <engram/io/gzip.hpp>

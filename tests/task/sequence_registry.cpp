@@ -25,6 +25,7 @@ TEST_CASE("the sequence tasks have their names and own sizes") {
                                                               {"dynamic_dependency", 25, 20},
                                                               {"similarity_cued_recall", 25, 20},
                                                               {"mnist_map", 25, -1},
+                                                              {"rotation", 30, 15},
                                                               {"bit_copy", 42, -1}}) {
         CAPTURE(name);
         CHECK(std::count(names.begin(), names.end(), name) == 1);

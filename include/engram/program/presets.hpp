@@ -32,6 +32,7 @@ inline const std::vector<preset>& presets() {
     static constexpr const char* mapping = "arbitrary_visuomotor_mapping";
     static constexpr const char* recognition = "continuous_recognition";
     static constexpr const char* rotation = "rotation";
+    static constexpr const char* copying = "bit_copy";
     static const std::vector<preset> all{
         {"small",
          1'500'000,
@@ -76,7 +77,16 @@ inline const std::vector<preset>& presets() {
           {"optimiser.learning_rate", "0.003", "learner.latent"},
           {"optimiser.epsilon", "0.00000001", "learner.latent"},
           {"optimiser.clip", "5", "learner.latent"},
-          {"sequence.batch", "32"}}},
+          {"sequence.batch", "32"},
+          // Copying bits with an NTM or a DNC.
+          {"learner.targets", "bits", "", copying},
+          {"memory.slots", "32", "learner.targets", copying},
+          {"memory.word", "16", "learner.targets", copying},
+          {"memory.read_heads", "1", "learner.targets", copying},
+          {"sequence.batch", "16", "learner.targets", copying},
+          {"optimiser.learning_rate", "0.003", "learner.targets", copying},
+          {"optimiser.epsilon", "0.00000001", "learner.targets", copying},
+          {"optimiser.clip", "1", "learner.targets", copying}}},
         {"paper",
          100'000'000,
          {{"controller.hidden", "512"},

@@ -12,6 +12,7 @@
 #include "engram/task/digit_map.hpp"
 #include "engram/task/environment.hpp"
 #include "engram/task/recall_sequences.hpp"
+#include "engram/task/rotation.hpp"
 #include "engram/task/sequence.hpp"
 
 namespace engram {
@@ -37,6 +38,7 @@ inline std::vector<registered_sequence> registered_sequences() {
         register_sequence<recall_task<dynamic_dependency>>(),
         register_sequence<recall_task<similarity_cued_recall>>(),
         register_sequence<digit_map>(),
+        register_sequence<rotation_task>(),
         register_sequence<bit_copy>(),
     };
 }
