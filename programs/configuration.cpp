@@ -110,7 +110,7 @@ void configuration::apply_preset(const std::string& name) {
         if (has(v.setting) && has(v.with) && (*v.task == 0 || v.task == task)) pairs.emplace_back(v.setting, v.value);
     set(pairs);
     preset = name;
-    steps = chosen.steps;
+    steps = chosen.steps_of(task);
 }
 
 json configuration::to_json() const {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <engram/core/error.hpp>
@@ -25,7 +26,14 @@ struct preset_value {
 struct preset {
     std::string name;
     std::int64_t steps;
-    std::vector<preset_value> values;  // later ones win
+    std::vector<preset_value> values;                                   // later ones win
+    std::vector<std::pair<const char*, std::int64_t>> task_steps = {};  // where a task needs another number
+
+    std::int64_t steps_of(const std::string& task) const {
+        for (const auto& [name_of_task, number] : task_steps)
+            if (task == name_of_task) return number;
+        return steps;
+    }
 };
 
 inline const std::vector<preset>& presets() {
@@ -72,21 +80,33 @@ inline const std::vector<preset>& presets() {
           {"memory.read_heads", "5", "learner.latent"},
           {"memory.word", "16", "learner.latent"},
           {"memory.start", "learned"},
+          // As many slots as a sequence has steps, five times that for least-recently-used access (facts 4.8).
           {"memory.slots", "25", "learner.latent"},
+          {"memory.slots", "15", "learner.latent", "perfect_recall"},
+          {"memory.slots", "15", "learner.latent", "parity_recall"},
+          {"memory.slots", "30", "learner.latent", rotation},
           {"memory.slots", "125", "memory.decay"},
+          {"memory.slots", "75", "memory.decay", "perfect_recall"},
+          {"memory.slots", "75", "memory.decay", "parity_recall"},
+          {"memory.slots", "150", "memory.decay", rotation},
           {"optimiser.learning_rate", "0.003", "learner.latent"},
           {"optimiser.epsilon", "0.00000001", "learner.latent"},
           {"optimiser.clip", "5", "learner.latent"},
-          {"sequence.batch", "32"},
+          {"sequence.batch", "16"},
           // Copying bits with an NTM or a DNC.
           {"learner.targets", "bits", "", copying},
           {"memory.slots", "32", "learner.targets", copying},
           {"memory.word", "16", "learner.targets", copying},
           {"memory.read_heads", "1", "learner.targets", copying},
-          {"sequence.batch", "16", "learner.targets", copying},
           {"optimiser.learning_rate", "0.003", "learner.targets", copying},
           {"optimiser.epsilon", "0.00000001", "learner.targets", copying},
-          {"optimiser.clip", "1", "learner.targets", copying}}},
+          {"optimiser.clip", "1", "learner.targets", copying}},
+         {{"parity_recall", 1'000'000},
+          {"one_shot_recall", 2'000'000},
+          {"dynamic_dependency", 4'000'000},
+          {"similarity_cued_recall", 4'000'000},
+          {"mnist_map", 2'000'000},
+          {copying, 3'000'000}}},
         {"paper",
          100'000'000,
          {{"controller.hidden", "512"},
@@ -130,8 +150,12 @@ inline const std::vector<preset>& presets() {
           {"memory.word", "32", "learner.latent"},
           {"memory.word", "256", "learner.latent", rotation},
           {"memory.slots", "25", "learner.latent"},
+          {"memory.slots", "15", "learner.latent", "perfect_recall"},
+          {"memory.slots", "15", "learner.latent", "parity_recall"},
           {"memory.slots", "30", "learner.latent", rotation},
           {"memory.slots", "125", "memory.decay"},
+          {"memory.slots", "75", "memory.decay", "perfect_recall"},
+          {"memory.slots", "75", "memory.decay", "parity_recall"},
           {"memory.slots", "150", "memory.decay", rotation},
           {"optimiser.learning_rate", "0.001", "learner.latent"},
           {"optimiser.epsilon", "0.00000001", "learner.latent"},
