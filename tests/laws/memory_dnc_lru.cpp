@@ -109,6 +109,50 @@ TEST_CASE("an episode of least-recently-used access begins with M = 1e-6 and all
     }
 }
 
+// In double, where a logistic function reaches one.
+TEST_CASE("usage and allocation stay in [0, 1], with gates wide open and shut") {
+    for (const int heads : {1, 3})
+        for (const double weights : {1.0, 30.0}) {
+            using backend = cpu<double>;
+            const auto a = traced<differentiable, backend>(computer(true, heads, "all"));
+            enlarge_memory_weights(a, weights);
+            std::vector<var<backend>> watched{a.h};
+            for (const auto& op : a.g->operations())
+                if (op->name == "memory.allocation" || op->name.starts_with("memory.usage")) {
+                    watched.emplace_back();
+                    watched.back().value = op->outputs[0];
+                    watched.back().width = 5;
+                }
+            program<backend> p(*a.g, a.store, {.steps = 8, .batch = 4}, watched);
+            int outside = 0, compared = 0, full = 0;
+            for (int unroll = 0; unroll < 40; ++unroll) {
+                fill_randomly(p, a, static_cast<std::uint64_t>(unroll));
+                // Weights that sum to one may round to more, and then make links of less than zero.
+                if (unroll % 4 == 3)
+                    for (const char* name : {"memory.read_weight", "memory.write_weight"}) {
+                        const auto weights_of = p.state(name);
+                        for (std::size_t i = 0; i < weights_of.size(); ++i)
+                            weights_of[i] = i % 5 == 2 ? std::nextafter(1.0, 2.0) : 0;
+                    }
+                if (unroll % 8 == 3) std::fill(p.state("memory.usage").begin(), p.state("memory.usage").end(), 0.0);
+                p.forward();
+                for (std::size_t i = 1; i < watched.size(); ++i)
+                    for (int k = 0; k < 8 * 4 * 5; ++k) {
+                        const double x = p.output(watched[i]).data[k];
+                        outside += !(x >= 0 && x <= 1);
+                        full += x == 1;
+                        ++compared;
+                    }
+                for (const double x : p.next_state("memory.usage")) outside += !(x >= 0 && x <= 1);
+                p.carry();
+            }
+            CHECK(compared ==
+                  40 * 8 * 4 * 5 * (3 * heads - 1 + 2));  // allocations, usages after each head and free gate
+            CHECK(outside == 0);
+            if (weights > 1) CHECK(full > 0);
+        }
+}
+
 TEST_CASE("settings are refused in the user's words") {
     const auto refused = [](auto settings, const char* assignment, const char* sentence) {
         CHECK_THROWS_WITH_AS(assign(settings, assignment), sentence, error);

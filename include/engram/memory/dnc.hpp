@@ -133,13 +133,13 @@ private:
     struct sharpen {
         auto operator()(auto strength, auto cosine) const { return strength * cosine; }
     };
-    // Weights may sum to a rounding error more than one, usage stays in [0, 1].
+    // Weights may be a rounding error above one; usage stays in [0, 1].
     struct count_write {
         auto operator()(auto usage, auto written) const { return min(usage + (1 - usage) * written, 1); }
     };
     struct count_allocation {
         auto operator()(auto usage, auto by_allocation, auto gate, auto allocation) const {
-            return min(usage + (1 - usage) * (by_allocation * gate * allocation), 1);
+            return usage + (1 - usage) * (by_allocation * gate * allocation);  // at most one: allocation is below it
         }
     };
     struct count_free {

@@ -181,10 +181,39 @@ TEST_CASE("an unroll with gradients, one without and single steps give the same 
     CHECK(different == 0);
     for (auto* p : {&learner, &unroll})
         CHECK(std::equal(links_of(one).begin(), links_of(one).end(), links_of(*p).begin()));
+    // Nothing is left of the sweep before.
+    std::vector<float> slopes[2];
+    for (auto& list : slopes) {
+        learner.backward();
+        for (const int v : m.g.wanted_gradients()) {
+            var<backend> x;
+            x.value = v;
+            x.width = m.g.value(v).width;
+            const auto d = learner.gradient_of(x);
+            list.insert(list.end(), d.data, d.data + T * B * x.width);
+        }
+    }
+    CHECK(slopes[0] == slopes[1]);
     // The learner goes on from where it stands.
     for (auto* p : {&learner, &unroll}) {
         p->carry();
         m.fill(*p, 0, T);
+        p->forward();
+    }
+    for (int t = 0; t < T; ++t) compare(learner, t, unroll, t);
+    CHECK(different == 0);
+    // Who is lent a link in which an episode has begun does not begin it once more.
+    for (const auto& begins : {std::vector<int>{0, 1, 2}, std::vector<int>{}}) {
+        m.fill(one, 0, 1, begins);
+        one.forward();
+        one.carry();
+    }
+    learner.bound_resource(0) = one.bound_resource(0);
+    std::copy(links_of(one).begin(), links_of(one).end(), links_of(unroll).begin());
+    for (auto* p : {&learner, &unroll}) {
+        m.fill(*p, 0, T);
+        for (const char* name : {"precedence", "read"})
+            std::copy(one.state(name).begin(), one.state(name).end(), p->state(name).begin());
         p->forward();
     }
     for (int t = 0; t < T; ++t) compare(learner, t, unroll, t);

@@ -53,18 +53,20 @@ TEST_CASE("gradients of each input alone, and of one that several operations sha
         }
 }
 
-TEST_CASE("usage gets no gradient: a rank is a constant") {
+TEST_CASE("usage and marks get no gradient: a rank is a constant") {
     graph<backend> g(std::make_shared<parameters<double>>());
     const auto u = g.input("u", 4, extent::sequence, true), M = g.input("M", 8, extent::sequence, true),
-               a = g.input("a", 2);
+               a = g.input("a", 2), m = g.input("m", 4, extent::sequence, true);
     const auto marks = least_used("least", u, 1);
     add_loss("loss", sum_columns("sum", clear_and_add("write", M, marks, marks, a, 2)));
+    add_loss("none", sum_columns("sum.none", clear_and_add("zero", M, m, marks, a, 2)), 0);
     program<backend> p(g, std::make_shared<parameters<double>>(), {.steps = 1, .batch = 1, .gradients = true}, {marks});
     const double usage[] = {0.5, 0.1, 0.1, 0.9};
     std::copy_n(usage, 4, p.input("u").begin());
     p.forward();
     p.backward();
     CHECK_FALSE(p.gradient_of(u));
+    CHECK_FALSE(p.gradient_of(m));
     const auto d = p.gradient_of(M);
     CHECK(std::vector<double>(d.data, d.data + 8) == std::vector<double>{1, 1, 0, 0, 1, 1, 1, 1});
 }
