@@ -50,9 +50,6 @@ struct gaussian_log_likelihood {
                static_cast<float>(std::log(sigma) + 0.918938533204672742);
     }
 };
-struct logistic_of {
-    auto operator()(auto x) const { return logistic(x); }
-};
 struct per_sequence {
     auto operator()(auto divergence, auto log_likelihood) const { return divergence - log_likelihood; }
 };
@@ -143,7 +140,7 @@ struct variational {
     }
     template <class Var>
     static Var expected_frame(const settings& s, const Var& decoded) {
-        return s.likelihood == "bernoulli" ? map("frame", logistic_of{}, decoded) : decoded;
+        return s.likelihood == "bernoulli" ? map("frame", squash{}, decoded) : decoded;
     }
     /// The negative free energy a step; the sum over steps is what the paper plots.
     template <class Var>

@@ -29,7 +29,7 @@
 
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/dnc.hpp>
-#include <engram/model/slots.hpp>
+#include <engram/memory/interface.hpp>
 
 namespace engram {
 
@@ -51,7 +51,7 @@ struct dnc {
             require(word > 0, "memory.word: expected at least one column, got ", word);
             require(read_heads > 0, "memory.read_heads: expected at least one head, got ", read_heads);
             require(write_heads > 0, "memory.write_heads: expected at least one head, got ", write_heads);
-            require_known("memory.input", input, std::vector<std::string>{"all", "held"});
+            check_interface(input);
         }
     };
     struct weights {
@@ -69,7 +69,7 @@ struct dnc {
 
     template <class Backend>
     static weights declare(graph<Backend>& g, const settings& s, memory_sizes z) {
-        const int inputs = sees_all(s) ? z.observed + z.held : z.held;
+        const int inputs = interface_width(s.input, z);
         weights w;
         w.read = g.declare_linear("read", inputs, s.read_heads * (s.word + 1 + modes(s)));
         w.write = g.declare_linear("write", inputs, 3 * s.write_heads * (s.word + 1) + s.read_heads);
@@ -92,7 +92,7 @@ struct dnc {
         using variables = std::vector<var<Backend>>;
         if (!s.read_before_write) store(s, w, cue, now);
         const int N = s.slots, R = s.read_heads, H = s.write_heads, keys = R * s.word, K = modes(s);
-        const auto z = affine("read", seen(s, cue), w.read);
+        const auto z = affine("read", interface_inputs(s.input, cue), w.read);
         const auto strength = map("read_strength", positive{s.strength_offset}, z.columns(keys, R));
         const auto cosine = cosine_scores("read_cosine", now.memory, z.columns(0, keys), s.word);
 
@@ -104,7 +104,7 @@ struct dnc {
                                           now.read_weight));
             precedence.push_back(map("precedence", follow{}, sum_columns("written", written), before, written));
         }
-        now.precedence = joined("precedence", precedence);
+        now.precedence = joined_heads("precedence", precedence);
         for (int r = 0; r < R; ++r) {
             variables ways;
             for (const auto& m : moved) ways.push_back(m.backward.columns(r * N, N));
@@ -113,7 +113,7 @@ struct dnc {
             const auto mode = softmax("read_mode", z.columns(keys + R + r * K, K));
             found.push_back(weighted_read("read_weight", mode, concatenate("ways", ways), N));
         }
-        now.last_read = std::exchange(now.read_weight, joined("read_weight", found));
+        now.last_read = std::exchange(now.read_weight, joined_heads("read_weight", found));
         return {{weighted_read("recall", now.read_weight, now.memory, s.word)}, {now.read_weight}, {}};
     }
     template <class Backend>
@@ -123,9 +123,6 @@ struct dnc {
     }
 
 private:
-    struct squash {
-        auto operator()(auto x) const { return logistic(x); }
-    };
     struct positive {
         double offset;
         auto operator()(auto x) const { return softplus(x + offset); }
@@ -160,10 +157,6 @@ private:
     static std::vector<Var> seen(const settings& s, const std::vector<Var>& both) {
         return sees_all(s) ? both : std::vector<Var>{both[1]};
     }
-    template <class Var>
-    static Var joined(const char* name, const std::vector<Var>& heads) {
-        return heads.size() == 1 ? heads[0] : concatenate(name, heads);
-    }
     /// [., N]: the content weights of one head.
     template <class Var>
     static Var by_content(const std::string& name, const Var& cosine, const Var& strength, int head, int slots) {
@@ -174,7 +167,7 @@ private:
     static void store(const settings& s, const weights& w, const std::vector<var<Backend>>& content,
                       state<var<Backend>>& now) {
         const int N = s.slots, R = s.read_heads, H = s.write_heads, words = H * s.word;
-        const auto z = affine("write", seen(s, content), w.write);
+        const auto z = affine("write", interface_inputs(s.input, content), w.write);
         const auto gates = map("gates", squash{}, z.columns(2 * words, words + R + 2 * H));
         const auto erase = gates.columns(0, words), frees = gates.columns(words, R),
                    allocates = gates.columns(words + R, H), writes = gates.columns(words + R + H, H);
@@ -199,7 +192,7 @@ private:
                                   by_content("write_content", cosine, strength, h, N)));
             if (h + 1 < H) usage = map("usage.allocated", count_allocation{}, usage, by_allocation, gate, allocation);
         }
-        now.write_weight = joined("write_weight", written);
+        now.write_weight = joined_heads("write_weight", written);
         now.memory = erase_add("store", now.memory, now.write_weight, erase, z.columns(words, words), s.word);
     }
 };

@@ -23,7 +23,7 @@
 
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/least_used.hpp>
-#include <engram/model/slots.hpp>
+#include <engram/memory/interface.hpp>
 
 namespace engram {
 
@@ -47,7 +47,7 @@ struct lru_access {
             require(heads <= slots, "memory.heads: ", heads, " heads write to ", heads,
                     " different slots, but memory.slots is ", slots);
             require(decay >= 0 && decay <= 1, "memory.decay: expected a number from 0 to 1, got ", decay);
-            require_known("memory.input", input, std::vector<std::string>{"all", "held"});
+            check_interface(input);
             require_known("memory.gate", gate, std::vector<std::string>{"linear", "parameter"});
             require_known("memory.content", content, std::vector<std::string>{"own", "key"});
         }
@@ -67,7 +67,7 @@ struct lru_access {
 
     template <class Backend>
     static weights declare(graph<Backend>& g, const settings& s, memory_sizes z) {
-        const int inputs = sees_all(s) ? z.observed + z.held : z.held;
+        const int inputs = interface_width(s.input, z);
         weights w;
         w.slots = s.slots;
         w.key = g.declare_linear("key", inputs, s.heads * s.word);
@@ -89,17 +89,17 @@ struct lru_access {
         const std::vector<var<Backend>> heads(static_cast<std::size_t>(now.read_weight.width / w.slots), first);
         now.memory = map("start", fill_on_reset{}, reset, now.memory);
         now.usage = map("first_usage", take_on_reset{}, reset, first, now.usage);
-        now.read_weight = map("first_read", take_on_reset{}, reset, joined("first", heads), now.read_weight);
+        now.read_weight = map("first_read", take_on_reset{}, reset, joined_heads("first", heads), now.read_weight);
     }
     template <class Backend>
     static recalled<var<Backend>> read(const settings& s, const weights& w, const std::vector<var<Backend>>& cue,
                                        state<var<Backend>>& now) {
         if (!s.read_before_write) store(s, w, cue, now);
-        const auto key = map("read_key", bounded{}, affine("key", seen(s, cue), w.key));
+        const auto key = map("read_key", bounded{}, affine("key", interface_inputs(s.input, cue), w.key));
         const auto cosine = joint_cosine_scores("cosine", now.memory, key, s.word);
         std::vector<var<Backend>> found;
         for (int r = 0; r < s.heads; ++r) found.push_back(softmax("read_weight", cosine.columns(r * s.slots, s.slots)));
-        now.last_read = std::exchange(now.read_weight, joined("read_weight", found));
+        now.last_read = std::exchange(now.read_weight, joined_heads("read_weight", found));
         if (!s.read_before_write) count(s, now);
         return {{weighted_read("recall", now.read_weight, now.memory, s.word)}, {now.read_weight}, {}};
     }
@@ -114,15 +114,6 @@ struct lru_access {
 private:
     struct bounded {
         auto operator()(auto x) const { return tanh(x); }
-    };
-    struct fill_on_reset {
-        auto operator()(auto reset, auto x) const { return select(reset > 0.5, 1e-6, x); }
-    };
-    struct slot_on_reset {
-        auto operator()(auto reset) const { return select(reset > 0.5, 0, -1); }
-    };
-    struct take_on_reset {
-        auto operator()(auto reset, auto first, auto x) const { return select(reset > 0.5, first, x); }
     };
     struct always_zero {
         auto operator()(auto x) const { return select(x > 0, 0, 0); }
@@ -141,19 +132,10 @@ private:
         auto operator()(auto usage, auto read, auto written) const { return usage + read + written; }
     };
 
-    static bool sees_all(const settings& s) { return s.input == "all"; }
-    template <class Var>
-    static std::vector<Var> seen(const settings& s, const std::vector<Var>& both) {
-        return sees_all(s) ? both : std::vector<Var>{both[1]};
-    }
-    template <class Var>
-    static Var joined(const char* name, const std::vector<Var>& heads) {
-        return heads.size() == 1 ? heads[0] : concatenate(name, heads);
-    }
     template <class Backend>
     static void store(const settings& s, const weights& w, const std::vector<var<Backend>>& content,
                       state<var<Backend>>& now) {
-        const auto in = seen(s, content);
+        const auto in = interface_inputs(s.input, content);
         const auto alpha = s.gate == "linear"
                                ? affine("gate", in, w.gate)
                                : embed("gate", map("gate_row", always_zero{}, in[0].columns(0, 1)), w.gate.weight);
@@ -165,7 +147,7 @@ private:
         for (int r = 0; r < s.heads; ++r)
             written.push_back(map("write_weight", choose_slots{}, alpha.columns(r, 1),
                                   read.columns(r * s.slots, s.slots), least.columns(r * s.slots, s.slots)));
-        now.write_weight = joined("write_weight", written);
+        now.write_weight = joined_heads("write_weight", written);
         now.memory = clear_and_add("store", now.memory, least, now.write_weight, add, s.word);
     }
     /// Usage ranks slots and nothing else, so it needs no gradient.

@@ -22,7 +22,7 @@
 
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/ntm_address.hpp>
-#include <engram/model/slots.hpp>
+#include <engram/memory/interface.hpp>
 
 namespace engram {
 
@@ -44,7 +44,7 @@ struct ntm {
             require(word > 0, "memory.word: expected at least one column, got ", word);
             require(read_heads > 0, "memory.read_heads: expected at least one head, got ", read_heads);
             require(write_heads > 0, "memory.write_heads: expected at least one head, got ", write_heads);
-            require_known("memory.input", input, std::vector<std::string>{"all", "held"});
+            check_interface(input);
             require_known("memory.start", start, std::vector<std::string>{"constant", "learned"});
             require_known("memory.focus", focus, std::vector<std::string>{"first", "none"});
             require(
@@ -69,7 +69,7 @@ struct ntm {
     template <class Backend>
     static weights declare(graph<Backend>& g, const settings& s, memory_sizes z) {
         using real = typename Backend::real;
-        const int inputs = sees_all(s) ? z.observed + z.held : z.held;
+        const int inputs = interface_width(s.input, z);
         weights w;
         w.focus = s.focus == "first";
         w.slots = s.slots;
@@ -104,7 +104,7 @@ struct ntm {
     static recalled<var<Backend>> read(const settings& s, const weights& w, const std::vector<var<Backend>>& cue,
                                        state<var<Backend>>& now) {
         if (!s.read_before_write) store(s, w, cue, now);
-        const auto z = affine("read", seen(s, cue), w.read);
+        const auto z = affine("read", interface_inputs(s.input, cue), w.read);
         const int keys = s.read_heads * s.word;
         const auto cosine = cosine_scores("read_cosine", now.memory, z.columns(0, keys), s.word);
         now.read_weight = ntm_address("read_address", cosine, z.columns(keys, z.width - keys), now.read_weight);
@@ -117,29 +117,10 @@ struct ntm {
     }
 
 private:
-    struct squash {
-        auto operator()(auto x) const { return logistic(x); }
-    };
-    /// The constant of facts 4.4; equal rows of any size give equal cosines.
-    struct fill_on_reset {
-        auto operator()(auto reset, auto x) const { return select(reset > 0.5, 1e-6, x); }
-    };
-    struct slot_on_reset {
-        auto operator()(auto reset) const { return select(reset > 0.5, 0, -1); }
-    };
-    struct take_on_reset {
-        auto operator()(auto reset, auto start, auto x) const { return select(reset > 0.5, start, x); }
-    };
-
-    static bool sees_all(const settings& s) { return s.input == "all"; }
-    template <class Var>
-    static std::vector<Var> seen(const settings& s, const std::vector<Var>& both) {
-        return sees_all(s) ? both : std::vector<Var>{both[1]};
-    }
     template <class Backend>
     static void store(const settings& s, const weights& w, const std::vector<var<Backend>>& content,
                       state<var<Backend>>& now) {
-        const auto z = affine("write", seen(s, content), w.write);
+        const auto z = affine("write", interface_inputs(s.input, content), w.write);
         const int words = s.write_heads * s.word;
         const auto cosine = cosine_scores("write_cosine", now.memory, z.columns(0, words), s.word);
         now.write_weight =

@@ -86,7 +86,7 @@ ENGRAM_EXTERN template struct map_operation<cpu<float>, shift_and_scale, 3>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, gaussian_divergence, 4>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, bernoulli_log_likelihood, 2>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, gaussian_log_likelihood, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, logistic_of, 1>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, squash, 1>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, per_sequence, 2>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, choose, 3>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, sum_images, 2>;

@@ -227,4 +227,9 @@ struct rectify {
     auto operator()(auto x) const { return relu(x); }
 };
 
+/// The logistic function, of gates and of Bernoulli means.
+struct squash {
+    auto operator()(auto x) const { return logistic(x); }
+};
+
 }  // namespace engram

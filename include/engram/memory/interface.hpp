@@ -1,0 +1,45 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// What memories with an interface share (NTM, LRU, DNC): the part of a cue or content that their maps see, heads side
+// by side, and the functors that give a new episode its start.
+
+#include <string>
+#include <vector>
+
+#include <engram/model/slots.hpp>
+
+namespace engram {
+
+inline void check_interface(const std::string& input) {
+    require_known("memory.input", input, std::vector<std::string>{"all", "held"});
+}
+
+/// Columns that the maps see: of [observed, held] ("all"), or of the held part alone ("held", the text of facts 4.2).
+inline int interface_width(const std::string& input, memory_sizes z) {
+    return input == "all" ? z.observed + z.held : z.held;
+}
+
+template <class Var>
+std::vector<Var> interface_inputs(const std::string& input, const std::vector<Var>& both) {
+    return input == "all" ? both : std::vector<Var>{both[1]};
+}
+
+template <class Var>
+Var joined_heads(const char* name, const std::vector<Var>& heads) {
+    return heads.size() == 1 ? heads[0] : concatenate(name, heads);
+}
+
+/// A small constant where an episode begins: equal rows of any size give equal cosines.
+struct fill_on_reset {
+    auto operator()(auto reset, auto x) const { return select(reset > 0.5, 1e-6, x); }
+};
+/// The slot that a new episode's weights stand on, as the index of a one-hot code; none elsewhere.
+struct slot_on_reset {
+    auto operator()(auto reset) const { return select(reset > 0.5, 0, -1); }
+};
+struct take_on_reset {
+    auto operator()(auto reset, auto start, auto x) const { return select(reset > 0.5, start, x); }
+};
+
+}  // namespace engram
