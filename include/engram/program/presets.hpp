@@ -79,6 +79,8 @@ inline const std::vector<preset>& presets() {
           {"memory.heads", "5"},
           {"memory.read_heads", "5", "learner.latent"},
           {"memory.word", "16", "learner.latent"},
+          // Room for a latent and the one before it: what is found by its neighbour must lie beside it.
+          {"memory.word", "32", "learner.latent", "similarity_cued_recall"},
           {"memory.start", "learned"},
           // As many slots as a sequence has steps, five times that for least-recently-used access (facts 4.8).
           {"memory.slots", "25", "learner.latent"},
