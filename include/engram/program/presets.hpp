@@ -98,7 +98,8 @@ inline const std::vector<preset>& presets() {
           // Copying bits with an NTM or a DNC.
           {"learner.targets", "bits", "", copying},
           {"memory.slots", "32", "learner.targets", copying},
-          {"memory.word", "16", "learner.targets", copying},
+          {"controller.hidden", "100", "learner.targets", copying},
+          {"memory.word", "20", "learner.targets", copying},
           {"memory.read_heads", "1", "learner.targets", copying},
           {"optimiser.learning_rate", "0.003", "learner.targets", copying},
           {"optimiser.epsilon", "0.00000001", "learner.targets", copying},
