@@ -103,7 +103,10 @@ inline const std::vector<preset>& presets() {
           {"memory.read_heads", "1", "learner.targets", copying},
           {"optimiser.learning_rate", "0.003", "learner.targets", copying},
           {"optimiser.epsilon", "0.00000001", "learner.targets", copying},
-          {"optimiser.clip", "1", "learner.targets", copying}},
+          {"optimiser.clip", "1", "learner.targets", copying},
+          // At a constant rate Adam's second moments shrink with the gradients until one step throws a solved task
+          // away.
+          {"optimiser.final_fraction", "0", "learner.targets", copying}},
          {{"parity_recall", 1'000'000},
           {"one_shot_recall", 2'000'000},
           {"dynamic_dependency", 4'000'000},
