@@ -1,11 +1,11 @@
 // error: a variational model draws frames: its encoder must be able to decode
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/controller/lstm.hpp>
-#include "../model/archetypes.hpp"
 #include <engram/encoder/mlp.hpp>
 #include <engram/learner/variational.hpp>
 #include <engram/memory/no_memory.hpp>
 #include <engram/model/agent.hpp>
+#include "../model/archetypes.hpp"
 
 using namespace engram;
 #ifdef ENGRAM_TWIN

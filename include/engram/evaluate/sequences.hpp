@@ -24,7 +24,7 @@ struct sequence_score {
     std::string level, unit;
     int sequences = 0;
     double mean = 0, standard_error = 0;
-    std::vector<double> divergence, log_likelihood;  // a step, nats
+    std::vector<double> divergence, log_likelihood;        // a step, nats
     double before = NAN, recall = NAN, first_sight = NAN;  // mean KL a step, NaN where there is no such step
 
     /// Below 1 where memory helps.

@@ -10,8 +10,8 @@
 #include <engram/auxiliary/reconstruction.hpp>
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/lstm.hpp>
-#include <engram/encoder/impala_resnet.hpp>
 #include <engram/encoder/gtmm_vision.hpp>
+#include <engram/encoder/impala_resnet.hpp>
 #include <engram/encoder/mlp.hpp>
 #include <engram/encoder/small_conv.hpp>
 #include <engram/graph/ops/affine.hpp>
