@@ -58,7 +58,7 @@ public:
           losses_(loss_names(*trainer_)) {}
 
     void iterate() { trainer_->iterate(); }
-    std::int64_t steps() const { return trainer_ ? trainer_->steps() : steps_; }
+    std::int64_t steps() const { return trainer_->steps(); }
     std::int64_t updates() const { return trainer_->updates(); }
     std::int64_t steps_an_update() const {
         return std::int64_t{config_.run.rollout.unroll} * config_.run.rollout.environments;
@@ -126,7 +126,6 @@ public:
     }
     /// Scores every level and notes one episode; false when it was interrupted.
     bool evaluate(int episodes, const run_paths& paths, json& summary) {
-        steps_ = trainer_->steps();
         trainer_.reset();  // an asynchronous one would go on acting
         const auto seed = static_cast<std::uint64_t>(config_.seed);
         if (!evaluate_levels(run_, {}, episodes, seed, interrupted, summary)) return false;
@@ -140,7 +139,6 @@ private:
     std::unique_ptr<Trainer> trainer_;
     std::vector<std::string> losses_;
     smoothed_reward reward_;
-    std::int64_t steps_ = 0;
 };
 
 }  // namespace engram
