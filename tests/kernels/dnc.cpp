@@ -1,6 +1,8 @@
 // Allocation and temporal links of a DNC against literal loops, and their gradients against differences.
 #include <doctest/doctest.h>
 
+#include "differences.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -14,6 +16,11 @@
 
 namespace {
 
+double gradient_error(std::vector<double>& x, const std::vector<double>& gradient,
+                      const std::function<double()>& loss) {
+    return ::gradient_error(x, gradient, 1e-3, loss);
+}
+
 using span = std::vector<double>;
 constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
@@ -26,31 +33,6 @@ span draw(std::mt19937& rng, int n, double low, double high) {
 double inner(const span& a, const span& b) {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
-double distance(const span& a, const span& b) {
-    double worst = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
-    return worst;
-}
-
-// Largest error of `gradient` against fourth-order differences of `loss` over x, relative to the largest difference.
-double gradient_error(span& x, const span& gradient, const std::function<double()>& loss) {
-    const double h = 1e-3;
-    double worst = 0, scale = 1e-3;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        const double keep = x[i];
-        double difference = 0;
-        for (int step : {-2, -1, 1, 2}) {
-            x[i] = keep + step * h;
-            difference += (step == 1 || step == -1 ? 8.0 : -1.0) * (step > 0 ? 1.0 : -1.0) * loss();
-        }
-        x[i] = keep;
-        difference /= 12 * h;
-        worst = std::max(worst, std::abs(difference - gradient[i]));
-        scale = std::max(scale, std::abs(difference));
-    }
-    return worst / scale;
-}
-
 /// The allocation with its order given.
 span allocation_in(const std::vector<int>& order, const span& u) {
     span a(u.size());

@@ -1,6 +1,8 @@
 // Least-recently-used access against literal loops, and its gradients against differences.
 #include <doctest/doctest.h>
 
+#include "differences.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -27,32 +29,9 @@ span draw(std::mt19937& rng, int n, double low, double high) {
 double inner(const span& a, const span& b) {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
-double distance(const span& a, const span& b) {
-    double worst = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
-    return worst;
-}
 span minus(span a, const span& b) {
     for (std::size_t i = 0; i < a.size(); ++i) a[i] -= b[i];
     return a;
-}
-
-// Largest error of `gradient` against fourth-order differences of `loss` over x, relative to the largest difference.
-double gradient_error(span& x, const span& gradient, double h, const std::function<double()>& loss) {
-    double worst = 0, scale = 1e-3;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        const double keep = x[i];
-        double difference = 0;
-        for (int step : {-2, -1, 1, 2}) {
-            x[i] = keep + step * h;
-            difference += (step == 1 || step == -1 ? 8.0 : -1.0) * (step > 0 ? 1.0 : -1.0) * loss();
-        }
-        x[i] = keep;
-        difference /= 12 * h;
-        worst = std::max(worst, std::abs(difference - gradient[i]));
-        scale = std::max(scale, std::abs(difference));
-    }
-    return worst / scale;
 }
 
 span cosine_loops(const span& M, int N, int W, const span& k, int R) {

@@ -1,6 +1,8 @@
 // Cosine scores, weighted reads and writes of a memory matrix against literal loops, and their gradients.
 #include <doctest/doctest.h>
 
+#include "differences.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -25,30 +27,6 @@ double inner(const span& a, const span& b) {
     double sum = 0;
     for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
     return sum;
-}
-
-double distance(const span& a, const span& b) {
-    double worst = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
-    return worst;
-}
-
-// Largest error of `gradient` against fourth-order differences of `loss` over x, relative to the largest difference.
-double gradient_error(span& x, const span& gradient, double h, const std::function<double()>& loss) {
-    double worst = 0, scale = 1e-3;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        const double keep = x[i];
-        double difference = 0;
-        for (int step : {-2, -1, 1, 2}) {
-            x[i] = keep + step * h;
-            difference += (step == 1 || step == -1 ? 8.0 : -1.0) * (step > 0 ? 1.0 : -1.0) * loss();
-        }
-        x[i] = keep;
-        difference /= 12 * h;
-        worst = std::max(worst, std::abs(difference - gradient[i]));
-        scale = std::max(scale, std::abs(difference));
-    }
-    return worst / scale;
 }
 
 span minus(span a, const span& b) {
