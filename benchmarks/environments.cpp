@@ -61,9 +61,9 @@ int main() {
     const auto images = std::make_shared<const stimulus_set>(builtin_stimuli());
     for (const char* frame : {"small", "paper"}) {
         task_options options;
-        options.frame = frame;
+        options.fidelity = frame;
         for (const auto& info : all_tasks(options))
-            if (options.frame == "small" || info.observation.channels * info.observation.width > 3)
+            if (options.fidelity == "small" || info.observation.channels * info.observation.width > 3)
                 measure(info, options, images);
     }
 }

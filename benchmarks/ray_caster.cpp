@@ -33,7 +33,7 @@ double best_seconds(F run) {
 int main() {
     constexpr int rooms = 64;
     task_options options;
-    options.frame = "paper";
+    options.fidelity = "paper";
     const rotation_task task(options);
     std::vector<rotation_task::scene> scenes;
     for (std::uint64_t i = 0; i < rooms; ++i) scenes.push_back(task.draw_scene("train", 1, i));

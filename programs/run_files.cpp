@@ -155,7 +155,7 @@ void load_weights(const safetensors& file, parameters<float>& store) {
 bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& levels, int episodes, std::uint64_t seed,
                      const std::function<bool()>& stop, json& summary) {
     if (!summary.contains("levels") || !summary["levels"].is_object()) summary["levels"] = json::object();
-    for (const std::string& level : levels.empty() ? run.info.levels : levels) {
+    for (const std::string& level : levels.empty() ? run.info.judged_levels() : levels) {
         const auto score = evaluate_level(run.agent, run.agent.store, run.maker(), level, episodes, seed, 50, stop);
         if (score.episodes == 0) return false;
         const auto& about = run.info.level(level);

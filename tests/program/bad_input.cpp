@@ -38,7 +38,7 @@ TEST_CASE("unknown names are answered with the nearest valid one") {
     refuses(plus(train, {"--mode", "async"}), "did you mean 'asynchronous'?");
     refuses(plus(train, {"--device", "cudda"}), "did you mean 'cuda'?");
     refuses(plus(train, {"--stimuli", "mnits"}), "did you mean 'mnist'?");
-    refuses(plus(train, {"--task.frame", "papper"}), "did you mean 'paper'?");
+    refuses(plus(train, {"--task.fidelity", "papper"}), "did you mean 'paper'?");
     refuses(plus(train, {"--optimiser.kind", "adm"}), "did you mean 'adam'?");
     refuses({"describe", "--task", "t_mase"}, "did you mean 't_maze'?");
     CHECK(folder.files() == 0);

@@ -129,7 +129,7 @@ TEST_CASE("the panel shows the image inside and the buttons at the edges") {
 
 TEST_CASE("the paper's frame is the same panel enlarged") {
     task_options options;
-    options.frame = "paper";
+    options.fidelity = "paper";
     avm small("train", 1, 3, 0, {}, images()), large("train", 1, 3, 0, options, images());
     CHECK(large.info().observation == observation_shape{72, 96, 3});
     const auto a = look(small), b = look(large);

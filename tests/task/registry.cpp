@@ -190,9 +190,9 @@ TEST_CASE("mistakes are sentences") {
     CHECK(sentence([&] { batch->step(0, -1); }) ==
           "continuous_recognition: action -1 is out of range; expected 0 to 1");
     task_options options;
-    options.frame = "papr";
+    options.fidelity = "papr";
     CHECK(sentence([&] { make("continuous_recognition", "train", 1, 0, 0, options); }) ==
-          "unknown frame 'papr'; did you mean 'paper'?");
+          "unknown fidelity 'papr'; did you mean 'paper'?");
     options = {};
     options.stimuli = "omniglott";
     CHECK(sentence([&] { load_stimuli(options); }) == "unknown stimuli 'omniglott'; did you mean 'omniglot'?");

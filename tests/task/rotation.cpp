@@ -17,7 +17,7 @@ constexpr int T = rotation_task::steps, period = rotation_task::period;
 
 rotation_task task(const std::string& frame = "small") {
     task_options options;
-    options.frame = frame;
+    options.fidelity = frame;
     return rotation_task(options);
 }
 

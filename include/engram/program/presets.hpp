@@ -86,7 +86,7 @@ inline const std::vector<preset>& presets() {
               {"optimiser.learning_rate", "0.0003"},
               {"optimiser.epsilon", "0.0001"},
               {"optimiser.clip", "40"},
-              {"task.frame", "small"},
+              {"task.fidelity", "small"},
               // Generative models: 14 x 14 digits, 16 x 16 rooms.
               {"encoder.network", "mlp"},
               {"encoder.layers", "128", "learner.latent"},
@@ -144,7 +144,7 @@ inline const std::vector<preset>& presets() {
               {"optimiser.kind", "adam"},
               {"optimiser.learning_rate", "0.00001"},
               {"optimiser.epsilon", "0.0001"},
-              {"task.frame", "paper"},
+              {"task.fidelity", "paper"},
               // Generative models (facts 4.7, 4.8). The paper does not print the width of the LSTM: it is the multiple
               // of 8 that brings the parameters nearest to its Table 1 (`describe --preset paper` shows both).
               {"encoder.network", "inception"},

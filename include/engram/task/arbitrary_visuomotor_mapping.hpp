@@ -90,6 +90,8 @@ struct arbitrary_visuomotor_mapping {
         return trial_event{trial, image[current], shown[current] == 1, direction[current]};
     }
 
+    int oracle() const { return direction[current]; }
+
     bool valid() const {
         bool good = trial >= 0 && trial < level.base.trials && known > 0 && known < capacity && current >= 0 &&
                     current < known && position >= 0 && position < known;

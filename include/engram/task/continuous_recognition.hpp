@@ -58,6 +58,8 @@ struct continuous_recognition {
 
     std::optional<trial_event> event() const { return trial_event{trial, image[current], current < known, answer()}; }
 
+    int oracle() const { return answer(); }
+
     bool valid() const {
         bool good =
             trial >= 0 && trial < level.trials && known >= 0 && known <= trial && current >= 0 && current <= known;

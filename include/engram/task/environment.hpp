@@ -6,7 +6,8 @@
 // An environment is a trivially copyable struct without padding: its level, its own Philox stream, its episode. It
 // allocates nothing and points at nothing, so a CPU thread or a CUDA block runs the same code, and its bytes are its
 // checkpoint. Images are handed to `observe`; they are not part of the state. `valid` says whether saved bytes can be
-// an episode at all: what a damaged file holds must never become an index.
+// an episode at all: what a damaged file holds must never become an index. `oracle` is the action of somebody who knows
+// the whole state and plays well: what a task can give, and a test of it.
 //
 // `batch_environment` holds many of one kind behind the only virtual interface of the library. Row i draws from stream
 // first_stream + i of the seed, so splitting rows over batches or threads changes no episode. A finished episode is
@@ -59,12 +60,14 @@ struct trial_event {
     }
 };
 
-/// One level of a task. `random_reward` is the expected episode reward of uniformly random actions; `longest_episode`
-/// is in agent steps.
+/// One level of a task. `maximum_reward` 0: there is no limit but time. `random_reward` is the expected episode reward
+/// of uniformly random actions, NaN where only a measurement can tell; `longest_episode` is in agent steps. A further
+/// level is evaluated only when it is named.
 struct level_info {
     std::string name;
     float maximum_reward = 0, random_reward = 0;
     int longest_episode = 0;
+    bool further = false;
 };
 
 /// A task, its sizes, and its levels; the level trained on comes first.
@@ -89,6 +92,13 @@ struct task_info {
         fail(name, ": level '", wanted, "' has no description");
     }
     float maximum_reward(const std::string& wanted) const { return level(wanted).maximum_reward; }
+    /// The levels that a run is judged by.
+    std::vector<std::string> judged_levels() const {
+        std::vector<std::string> names;
+        for (const auto& each : level_details)
+            if (!each.further) names.push_back(each.name);
+        return names;
+    }
 };
 
 /// Settings of all tasks; a task reads what concerns it.
@@ -96,12 +106,14 @@ struct task_options {
     std::string data{};            // folder with mnist/ and omniglot/; empty: built-in stimuli
     std::string stimuli = "auto";  // auto, builtin, mnist, omniglot (auto: what the data folder has)
     int stimulus_count = 1200;     // images of each split, train and holdout; 0: all (data sets only)
-    std::string frame = "small";   // small (16 x 16 x 3, glyphs 14 x 14) or paper (72 x 96 x 3, glyphs 28 x 28)
-    std::string scheme = "pool";   // visuomotor mapping: pool or staircase
-    int length = 100;              // T-Maze: shortest corridor
-    int length_spread = 10;        // T-Maze: the length is length + uniform {0, ..., spread}
-    int items = 0;                 // sequence tasks: items before the recall (l); 0: the task's own
-    int recalled = 0;              // sequence tasks: items to recall (k); 0: the task's own
+    // What the agent sees and how time passes: `small` (16 x 16 panels, 12 x 16 views, glyphs 14 x 14, an agent step a
+    // phase, short episodes) or `paper` (72 x 96 x 3, glyphs 28 x 28, frames of 1/60 s, four of them an agent step).
+    std::string fidelity = "small";
+    std::string scheme = "pool";  // visuomotor mapping: pool or staircase
+    int length = 100;             // T-Maze: shortest corridor
+    int length_spread = 10;       // T-Maze: the length is length + uniform {0, ..., spread}
+    int items = 0;                // sequence tasks: items before the recall (l); 0: the task's own
+    int recalled = 0;             // sequence tasks: items to recall (k); 0: the task's own
 };
 
 template <class E>
@@ -116,6 +128,7 @@ concept environment = std::is_trivially_copyable_v<E> && std::has_unique_object_
     { e.step(action) } -> std::same_as<outcome>;
     { seen.observe(images, pixels) } -> std::same_as<void>;
     { seen.event() } -> std::same_as<std::optional<trial_event>>;
+    { seen.oracle() } -> std::same_as<int>;
     { seen.level == seen.level } -> std::same_as<bool>;
     { seen.valid() } -> std::same_as<bool>;
 };
@@ -132,6 +145,8 @@ public:
     virtual void observe(int row, float* pixels) const = 0;
     virtual outcome step(int row, int action) = 0;
     virtual std::optional<trial_event> event(int row) const = 0;
+    /// A good action, chosen with knowledge of the state.
+    virtual int oracle(int row) const = 0;
     /// The bytes that a checkpoint keeps, and their way back; they fit only the same task and level.
     virtual std::span<const std::byte> state(int row) const = 0;
     virtual void restore(int row, std::span<const std::byte> saved) = 0;
@@ -174,6 +189,7 @@ public:
     }
 
     std::optional<trial_event> event(int i) const override { return row(i).event(); }
+    int oracle(int i) const override { return row(i).oracle(); }
 
     std::span<const std::byte> state(int i) const override { return std::as_bytes(std::span(&row(i), 1)); }
 

@@ -175,8 +175,8 @@ enum class glyph_use { digits, any, characters };
 
 /// 14 or 28 pixels.
 inline int glyph_side(const task_options& options) {
-    require_known("frame", options.frame, std::vector<std::string>{"small", "paper"});
-    return options.frame == "paper" ? 28 : 14;
+    require_known("fidelity", options.fidelity, std::vector<std::string>{"small", "paper"});
+    return options.fidelity == "paper" ? 28 : 14;
 }
 
 /// The glyphs that the options ask for. `auto` takes the data folder where one is given, and what is built in

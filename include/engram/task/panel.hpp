@@ -88,8 +88,8 @@ struct panel_level {
     }
 
     static observation_shape frame_of(const task_options& options) {
-        require_known("frame", options.frame, std::vector<std::string>{"small", "paper"});
-        return options.frame == "paper" ? observation_shape{72, 96, 3} : observation_shape{panel::side, panel::side, 3};
+        require_known("fidelity", options.fidelity, std::vector<std::string>{"small", "paper"});
+        return options.fidelity == "paper" ? observation_shape{72, 96, 3} : observation_shape{panel::side, panel::side, 3};
     }
 
     /// The description of a task of such levels; chance is the share of trials that random actions get right.

@@ -221,11 +221,17 @@ ENGRAM_HD void render_column(const room& in, const pose& from, const lens& throu
     }
 }
 
+/// Draws a frame of a room that is known to be valid, from a free place in it: what an environment calls, whose state
+/// is checked where it comes from. Never inlined: each inlined copy could fuse its products differently, and all
+/// callers are to get the same bits.
+[[gnu::noinline]] inline void draw_frame(const room& in, const pose& from, const lens& through, const gallery& images,
+                                         float* pixels) {
+    for (int column = 0; column < through.width; ++column) render_column(in, from, through, images, column, pixels);
+}
+
 /// Draws a frame. Throws where there is nothing sensible to see: a room that is not valid, an eye outside the grid,
-/// inside something solid, or not between the ground and the top of the walls, a lens out of range. Never inlined: each
-/// inlined copy could fuse its products differently, and all callers are to get the same bits.
-[[gnu::noinline]] inline void render(const room& in, const pose& from, const lens& through, const gallery& images,
-                                     float* pixels) {
+/// inside something solid, or not between the ground and the top of the walls, a lens out of range.
+inline void render(const room& in, const pose& from, const lens& through, const gallery& images, float* pixels) {
     const auto cells = [](std::int32_t length) { return static_cast<double>(length) / cell_length; };
     require(through.height >= 1 && through.width >= 1 && through.height <= 4096 && through.width <= 4096,
             "ray caster: a frame of ", through.height, " x ", through.width, " pixels, expected 1 to 4096 of each");
@@ -243,7 +249,7 @@ ENGRAM_HD void render_column(const room& in, const pose& from, const lens& throu
     require(in.inside(x, y), "ray caster: the camera stands at (", cells(from.x), ", ", cells(from.y),
             "), outside the grid of ", int{in.width}, " x ", int{in.height}, " cells");
     require(!in.at(x, y).solid(), "ray caster: the camera stands inside the solid cell (", x, ", ", y, ")");
-    for (int column = 0; column < through.width; ++column) render_column(in, from, through, images, column, pixels);
+    draw_frame(in, from, through, images, pixels);
 }
 
 }  // namespace engram

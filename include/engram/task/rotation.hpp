@@ -38,8 +38,8 @@ public:
     }
 
     static sequence_info describe(const task_options& options) {
-        require_known("frame", options.frame, std::vector<std::string>{"small", "paper"});
-        const int side = options.frame == "paper" ? 32 : 16;
+        require_known("fidelity", options.fidelity, std::vector<std::string>{"small", "paper"});
+        const int side = options.fidelity == "paper" ? 32 : 16;
         return {.name = "rotation", .steps = steps, .observation = {side, side, 3}, .recall = period};
     }
 

@@ -70,6 +70,8 @@ struct t_maze {
         return trial_event{0, side, true, side};
     }
 
+    int oracle() const { return side; }
+
     bool valid() const {
         return length >= level.length && length <= level.length + level.spread && time >= 0 && time < length &&
                (side == 0 || side == 1);
