@@ -1,0 +1,52 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// The thirteen tasks of the Memory Tasks Suite in the order of the paper's Tables 4 to 16, for tables and maps: their
+// family, and how strongly training curves are smoothed before a score is read off them (facts 1.11, 2.1).
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace engram {
+
+struct suite_task {
+    const char* name;   // in the registry, and below
+    const char* also;   // another name of the same task
+    const char* title;  // in a column's head
+    const char* family;
+    double alpha;  // of the exponential average over training episodes
+};
+
+// clang-format off
+inline constexpr std::array<suite_task, 13> suite_tasks{{
+    {"arbitrary_visuomotor_mapping",  "",                       "Visuomotor Mapping",     "PsychLab",            0.05},
+    {"continuous_recognition",        "",                       "Continuous Recognition", "PsychLab",            0.05},
+    {"change_detection",              "",                       "Change Detection",       "PsychLab",            0.05},
+    {"what_then_where",               "",                       "What Then Where",        "PsychLab",            0.05},
+    {"spot_diff_basic",               "spot_diff",              "Basic",                  "Spot the Difference", 0.001},
+    {"spot_diff_passive",             "",                       "Passive",                "Spot the Difference", 0.001},
+    {"spot_diff_multi",               "spot_diff_multi_object", "Multi-Object",           "Spot the Difference", 0.001},
+    {"spot_diff_motion",              "",                       "Motion",                 "Spot the Difference", 0.001},
+    {"visible_goal_with_buildings",   "",                       "Visible, Buildings",     "Goal Navigation",     0.001},
+    {"invisible_goal_with_buildings", "",                       "Invisible, Buildings",   "Goal Navigation",     0.001},
+    {"invisible_goal_empty_arena",    "",                       "Invisible, Empty Arena", "Goal Navigation",     0.001},
+    {"visible_goal_procedural_maze",  "explore_goal_locations", "Procedural Maze",        "Goal Navigation",     0.05},
+    {"transitive_inference",          "",                       "Transitive Inference",   "Inference",           0.001},
+}};
+
+/// The levels by which the paper judges.
+inline constexpr std::array<const char*, 3> suite_scores{"train", "holdout_interpolate", "holdout_extrapolate"};
+// clang-format on
+
+/// Position of a task in the suite; none of a task that is not in it.
+inline std::optional<std::size_t> suite_index(std::string_view task) {
+    for (std::size_t i = 0; i < suite_tasks.size(); ++i)
+        if (suite_tasks[i].name == task || (*suite_tasks[i].also && suite_tasks[i].also == task)) return i;
+    return {};
+}
+
+}  // namespace engram
