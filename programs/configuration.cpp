@@ -124,6 +124,8 @@ json configuration::to_json() const {
             {"device", device},
             {"checkpoint_every", checkpoint_every},
             {"evaluation_episodes", evaluation_episodes},
+            {"evaluate_every", evaluate_every},
+            {"evaluate_episodes", evaluate_episodes},
             {"settings", settings_to_json(settings())}};
 }
 
@@ -149,6 +151,9 @@ void configuration::from_json(const json& content, const std::string& source) {
     task = text("task"), preset = text("preset"), mode = text("mode"), device = text("device");
     seed = number("seed"), steps = number("steps"), checkpoint_every = number("checkpoint_every");
     evaluation_episodes = number("evaluation_episodes");
+    // Runs from before there were such evaluations have none.
+    if (content.contains("evaluate_every")) evaluate_every = number("evaluate_every");
+    if (content.contains("evaluate_episodes")) evaluate_episodes = number("evaluate_episodes");
     threads = static_cast<int>(number("threads"));
     try {
         set(settings_from_json(*has("settings"), source));
@@ -160,7 +165,7 @@ void configuration::from_json(const json& content, const std::string& source) {
 prepared_run::prepared_run(const configuration& config)
     : options(config.run.task),
       info(describe_task(config.task, options)),
-      stimuli(load_stimuli(options)),
+      stimuli(task_stimuli(config.task, options)),
       agent(config.model().trace(
           {{info.observation.height, info.observation.width, info.observation.channels}, info.actions},
           static_cast<std::uint64_t>(config.seed))) {}

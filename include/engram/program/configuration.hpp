@@ -34,6 +34,8 @@ public:
 
     std::string task, preset, mode = "synchronous", device = "cpu";
     std::int64_t seed = 1, steps = 0, checkpoint_every = 100'000, evaluation_episodes = 100;
+    // While it trains: steps between evaluations (0: none), and the episodes a level of each.
+    std::int64_t evaluate_every = 0, evaluate_episodes = 20;
     int threads = 1;
     run_settings run;
 
@@ -87,6 +89,6 @@ struct prepared_sequences {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::task_options, data, stimuli, stimulus_count, frame, scheme, length, length_spread,
+BOOST_HANA_ADAPT_STRUCT(engram::task_options, data, stimuli, stimulus_count, fidelity, scheme, length, length_spread,
                         items, recalled);
 BOOST_HANA_ADAPT_STRUCT(engram::run_settings, rollout, sequence, optimiser, asynchronous, task);

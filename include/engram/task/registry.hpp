@@ -1,25 +1,30 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Every task by name: what programs, the documentation and the tests enumerate.
+// Every task by name: what programs, the documentation and the tests enumerate. A task of one's own joins the list with
+// `add_task<my_environment>()` before anything asks for it; every command then knows it by its name.
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "engram/core/error.hpp"
 #include "engram/task/arbitrary_visuomotor_mapping.hpp"
 #include "engram/task/continuous_recognition.hpp"
 #include "engram/task/environment.hpp"
+#include "engram/task/plugged.hpp"
 #include "engram/task/stimulus_data.hpp"
 #include "engram/task/t_maze.hpp"
 
 namespace engram {
 
-/// The images that the options ask for. `auto` takes what the data folder has, Omniglot before MNIST (it has more
-/// classes), and the built-in set where there is no folder. Load once, share among all batches.
+/// The images that the options ask for, for tasks that name none of their own. `auto` takes what the data folder has,
+/// Omniglot before MNIST (it has more classes), and the built-in set where there is no folder. Their side is 12 pixels
+/// at the small fidelity, at the paper's 32 (MNIST: 28, which is all that it has; ours).
 inline std::shared_ptr<const stimulus_set> load_stimuli(const task_options& options) {
     require_known("stimuli", options.stimuli, std::vector<std::string>{"auto", "builtin", "mnist", "omniglot"});
     require(options.stimulus_count >= 0, "stimulus_count is ", options.stimulus_count, ", expected 0 (all) or more");
@@ -34,36 +39,60 @@ inline std::shared_ptr<const stimulus_set> load_stimuli(const task_options& opti
                     "' has neither a folder mnist nor a folder omniglot");
         }
     }
-    if (source == "builtin") return std::make_shared<const stimulus_set>(builtin_stimuli(options.stimulus_count));
+    require_known("fidelity", options.fidelity, std::vector<std::string>{"small", "paper"});
+    const int side = options.fidelity == "small" ? 12 : source == "mnist" ? 28 : 32;
+    const int count = options.stimulus_count;
+    if (source == "builtin") return std::make_shared<const stimulus_set>(builtin_stimuli(count, side));
     require(!options.data.empty(), "stimuli '", source, "' need a data folder that holds ", source, "/");
     const std::string folder = options.data + "/" + source;
-    return std::make_shared<const stimulus_set>(source == "mnist" ? mnist_stimuli(folder, options.stimulus_count)
-                                                                  : omniglot_stimuli(folder, options.stimulus_count));
+    return std::make_shared<const stimulus_set>(source == "mnist" ? mnist_stimuli(folder, count, side)
+                                                                  : omniglot_stimuli(folder, count, side));
 }
 
 /// One line of the registry.
 struct registered_task {
     task_info (*describe)(const task_options&);
+    std::shared_ptr<const stimulus_set> (*stimuli)(const task_options&);
     std::unique_ptr<batch_environment> (*make)(const std::string& level, int count, std::uint64_t seed,
                                                std::uint32_t first_stream, const task_options& options,
                                                std::shared_ptr<const stimulus_set> stimuli);
 };
 
+/// The images of an environment: its own where it has `E::load_stimuli`, the general ones where it uses any.
+template <environment E>
+std::shared_ptr<const stimulus_set> stimuli_of(const task_options& options) {
+    if constexpr (requires { E::load_stimuli(options); })
+        return E::load_stimuli(options);
+    else
+        return E::uses_stimuli ? load_stimuli(options) : nullptr;
+}
+
 template <environment E>
 registered_task register_task() {
-    return {&E::describe,
+    return {&E::describe, &stimuli_of<E>,
             [](const std::string& level, int count, std::uint64_t seed, std::uint32_t first_stream,
                const task_options& options,
                std::shared_ptr<const stimulus_set> stimuli) -> std::unique_ptr<batch_environment> {
                 require_known(E::describe(options).name + " level", level, E::describe(options).levels);
-                if (E::uses_stimuli && !stimuli) stimuli = load_stimuli(options);
+                if (!stimuli) stimuli = stimuli_of<E>(options);
                 return std::make_unique<batch_of<E>>(level, count, seed, first_stream, options, std::move(stimuli));
             }};
 }
 
+/// What `add_task` has added.
+inline std::vector<registered_task>& added_tasks() {
+    static std::vector<registered_task> added;
+    return added;
+}
+
 inline std::vector<registered_task> registered_tasks() {
-    return {register_task<arbitrary_visuomotor_mapping>(), register_task<continuous_recognition>(),
-            register_task<t_maze>()};
+    std::vector<registered_task> all{
+        register_task<arbitrary_visuomotor_mapping>(),
+        register_task<continuous_recognition>(),
+        register_task<t_maze>(),
+    };
+    all.insert(all.end(), added_tasks().begin(), added_tasks().end());
+    return all;
 }
 
 /// All tasks as they are under the options.
@@ -79,24 +108,44 @@ inline std::vector<std::string> task_names() {
     return names;
 }
 
-inline task_info describe_task(const std::string& name, const task_options& options = {}) {
+/// Makes a task of one's own known by its name: an `environment`, or a smaller struct as `plugged` takes it. Not while
+/// other threads use the registry.
+template <class E>
+void add_task() {
+    using whole =
+        typename std::conditional_t<environment<E>, std::type_identity<E>, std::type_identity<plugged<E>>>::type;
+    const registered_task task = register_task<whole>();
+    const task_info info = task.describe({});
+    require(!info.name.empty() && info.actions > 0 && info.observation.size() > 0 && !info.levels.empty(),
+            "add_task: task '", info.name, "' has ", info.actions, " actions, ", info.observation.size(),
+            " observed numbers and ", info.levels.size(), " levels; expected a name and at least one of each");
+    for (const auto& name : task_names()) require(name != info.name, "add_task: there is already a task '", name, "'");
+    added_tasks().push_back(task);
+}
+
+inline registered_task find_task(const std::string& name) {
     require_known("task", name, task_names());
-    for (auto& info : all_tasks(options))
-        if (info.name == name) return info;
+    for (const auto& task : registered_tasks())
+        if (task.describe({}).name == name) return task;
     fail("unknown task '", name, "'");
 }
 
-/// `count` environments of a level; row i draws from stream first_stream + i of the seed. Without `stimuli` the images
-/// are loaded as the options say.
+inline task_info describe_task(const std::string& name, const task_options& options = {}) {
+    return find_task(name).describe(options);
+}
+
+/// The images that a task shows under the options; none where it needs none. Load once, share among all batches.
+inline std::shared_ptr<const stimulus_set> task_stimuli(const std::string& name, const task_options& options = {}) {
+    return find_task(name).stimuli(options);
+}
+
+/// `count` environments of a level; row i draws from stream first_stream + i of the seed. Without `stimuli` the task's
+/// own are loaded.
 inline std::unique_ptr<batch_environment> make_environment(const std::string& name, const std::string& level, int count,
                                                            std::uint64_t seed, std::uint32_t first_stream = 0,
                                                            const task_options& options = {},
                                                            std::shared_ptr<const stimulus_set> stimuli = nullptr) {
-    require_known("task", name, task_names());
-    for (const auto& task : registered_tasks())
-        if (task.describe(options).name == name)
-            return task.make(level, count, seed, first_stream, options, std::move(stimuli));
-    fail("unknown task '", name, "'");
+    return find_task(name).make(level, count, seed, first_stream, options, std::move(stimuli));
 }
 
 }  // namespace engram
