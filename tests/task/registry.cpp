@@ -4,7 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,14 +15,20 @@ using namespace engram;
 
 namespace {
 
-const std::shared_ptr<const stimulus_set>& images() {
-    static const auto set = std::make_shared<const stimulus_set>(builtin_stimuli(100));
-    return set;
+/// A task's images, 100 a split, loaded once.
+std::shared_ptr<const stimulus_set> images(const std::string& task) {
+    static std::map<std::string, std::shared_ptr<const stimulus_set>> loaded;
+    const auto names = task_names();
+    if (std::find(names.begin(), names.end(), task) == names.end()) return nullptr;
+    task_options few;
+    few.stimulus_count = 100;
+    if (!loaded.contains(task)) loaded[task] = task_stimuli(task, few);
+    return loaded[task];
 }
 
 std::unique_ptr<batch_environment> make(const std::string& task, const std::string& level, int count,
                                         std::uint64_t seed, std::uint32_t first = 0, const task_options& options = {}) {
-    return make_environment(task, level, count, seed, first, options, images());
+    return make_environment(task, level, count, seed, first, options, images(task));
 }
 
 std::vector<float> look(const batch_environment& batch, int row) {
@@ -205,4 +214,98 @@ TEST_CASE("mistakes are sentences") {
     options.stimulus_count = 20;
     CHECK(sentence([&] { make_environment("continuous_recognition", "train", 1, 0, 0, options); }) ==
           "continuous_recognition: the builtin set has 20 images for level 'train', expected at least 75");
+}
+
+TEST_CASE("stimuli: a task's own, the general ones, or none") {
+    task_options options;
+    options.stimulus_count = 2;
+    CHECK(task_stimuli("t_maze", options) == nullptr);
+    const auto general = task_stimuli("continuous_recognition", options);
+    const auto today = builtin_stimuli(2, 12);
+    CHECK(std::equal(general->pixels().begin(), general->pixels().end(), today.pixels().begin(), today.pixels().end()));
+    options.fidelity = "paper";
+    CHECK(load_stimuli(options)->side() == 32);
+    options.fidelity = "papr";
+    CHECK(sentence([&] { load_stimuli(options); }) == "unknown fidelity 'papr'; did you mean 'paper'?");
+    CHECK(sentence([] { task_stimuli("t_mace"); }) == "unknown task 't_mace'; did you mean 't_maze'?");
+}
+
+namespace {
+
+/// Shows a number once, asks for it two steps later. A short and a float: padding, and no unique representation.
+struct number_recall {
+    static constexpr own_task specification{
+        .name = "number_recall", .observation = {1, 1, 2}, .actions = 3, .longest_episode = 3, .maximum_reward = 1};
+    static constexpr std::array levels{"train", "holdout_extrapolate"};
+    short time;
+    float number;
+
+    void reset(philox& random, int level) {
+        time = 0;
+        number = level == 1 ? 2.0f : static_cast<float>(random.below(2));
+    }
+    outcome step(int action) {
+        ++time;
+        return {time == 3 && action == oracle() ? 1.0f : 0.0f, time == 3};
+    }
+    void observe(float* numbers) const {
+        numbers[0] = time == 0 ? number / 2 : 0.0f;
+        numbers[1] = static_cast<float>(time) / 3;
+    }
+    int oracle() const { return static_cast<int>(number); }
+    bool valid() const { return time >= 0 && time < 3; }
+};
+static_assert(!environment<number_recall> && environment<plugged<number_recall>>);
+
+/// The least that is an environment: no levels, no oracle, no event, no valid; it draws while it steps.
+struct coin {
+    static constexpr own_task specification{.name = "coin", .observation = {1, 1, 1}, .actions = 2};
+    int side;
+    void reset(philox& random) { side = random.below(2); }
+    outcome step(int action, philox& random) {
+        const bool right = action == side;
+        side = random.below(2);
+        return {right ? 1.0f : 0.0f, random.below(4) == 0};
+    }
+    void observe(float* numbers) const { numbers[0] = static_cast<float>(side); }
+};
+
+}  // namespace
+
+TEST_CASE("a task of one's own is known by its name") {
+    const auto before = task_names().size();
+    add_task<number_recall>();
+    add_task<plugged<coin>>();
+    CHECK(task_names().size() == before + 2);
+    const auto info = describe_task("number_recall");
+    CHECK(info.levels == std::vector<std::string>{"train", "holdout_extrapolate"});
+    CHECK(info.maximum_reward("holdout_extrapolate") == 1);
+    CHECK(std::isnan(info.level("train").random_reward));
+    CHECK(task_stimuli("number_recall") == nullptr);
+
+    auto held_out = make("number_recall", "holdout_extrapolate", 2, 1);
+    CHECK(held_out->oracle(1) == 2);
+    for (const char* task : {"number_recall", "coin"}) {
+        auto whole = make(task, "train", 3, 5);
+        auto part = make(task, "train", 1, 5, 2);
+        CHECK(play(*whole, 2, 30) == play(*part, 0, 30));
+        auto resumed = make(task, "train", 1, 9);
+        resumed->restore(0, whole->state(2));
+        CHECK(play(*resumed, 0, 30) == play(*whole, 2, 30));
+    }
+    auto recall = make("number_recall", "train", 1, 5);
+    float total = 0;
+    for (int t = 0; t < 30; ++t) total += recall->step(0, recall->oracle(0)).reward;
+    CHECK(total == 10);
+    CHECK(!recall->event(0));
+    CHECK(make("coin", "train", 1, 5)->oracle(0) == 0);
+
+    const auto view = recall->state(0);
+    std::vector<std::byte> bad(view.begin(), view.end());
+    const short late = 3;
+    std::memcpy(bad.data() + bad.size() - 8, &late, sizeof late);
+    CHECK(sentence([&] { recall->restore(0, bad); }) == "number_recall: the saved state is corrupt");
+
+    CHECK(sentence([] { add_task<coin>(); }) == "add_task: there is already a task 'coin'");
+    CHECK(sentence([] { make("coin", "holdout", 1, 1); }) == "unknown coin level 'holdout'; did you mean 'train'?");
 }

@@ -63,7 +63,7 @@ struct plugged {
                   "because its bytes are its checkpoint");
     static_assert(
         requires { own_task(S::specification); },
-        "own environment: it needs `static constexpr engram::own_task specification{...};`");
+        "own environment: it needs `static constexpr engram::own_task specification`");
     static_assert(
         has_levels || requires(S s, philox& random) { s.reset(random); },
         "own environment: it needs `void reset(engram::philox& random)`, which starts an episode");
