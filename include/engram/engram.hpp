@@ -105,6 +105,7 @@
 #include <engram/task/continuous_recognition.hpp>
 #include <engram/task/digit_map.hpp>
 #include <engram/task/environment.hpp>
+#include <engram/task/first_person.hpp>
 #include <engram/task/gallery.hpp>
 #include <engram/task/glyph_data.hpp>
 #include <engram/task/glyph_sequence.hpp>
@@ -118,11 +119,14 @@
 #include <engram/task/sequence.hpp>
 #include <engram/task/sequence_registry.hpp>
 #include <engram/task/sequence_stream.hpp>
+#include <engram/task/sight.hpp>
 #include <engram/task/solids.hpp>
 #include <engram/task/stimulus.hpp>
 #include <engram/task/stimulus_data.hpp>
 #include <engram/task/stroke_glyphs.hpp>
 #include <engram/task/strokes.hpp>
+#include <engram/task/suite_colours.hpp>
+#include <engram/task/suite_level.hpp>
 #include <engram/task/t_maze.hpp>
 #include <engram/task/texture.hpp>
 

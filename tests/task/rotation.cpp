@@ -48,7 +48,7 @@ TEST_CASE("the description gives both frame sizes, and the step from which all i
     CHECK(small.observation == observation_shape{16, 16, 3});
     CHECK(paper.observation == observation_shape{32, 32, 3});
     CHECK(small.levels == std::vector<std::string>{"train", "holdout_interpolate"});
-    CHECK_THROWS_WITH(task("papr"), "unknown frame 'papr'; did you mean 'paper'?");
+    CHECK_THROWS_WITH(task("papr"), "unknown fidelity 'papr'; did you mean 'paper'?");
     const rotation_task made = task();
     CHECK_THROWS_WITH(made.draw("trian", 0, 0, {}), "unknown rotation level 'trian'; did you mean 'train'?");
 }

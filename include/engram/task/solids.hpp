@@ -26,8 +26,9 @@ struct solid_in_sight {
     rgb paint{};
     float x = 0, y = 0, low = 0, high = 0, radius = 0, lift = 0;  // relative to the eye, in cells
     float dx = 0, dy = 0;
-    float enter = 0, leave = 0;  // between these t the column is inside the upright prism around the solid
-    unit_vector front{};         // of the box's face that is met at `enter`
+    float enter = 0, leave = 0;              // between these t the column is inside the upright prism around the solid
+    float shade_enter = 0, shade_leave = 0;  // between these t the ground lies in the widened circle
+    unit_vector front{};                     // of the box's face that is met at `enter`
 
     /// Prepares the object for a column of sight from an eye at (ex, ey, ez); false: the column passes it by, or the
     /// eye is in its circle, where it is not drawn. `margin` widens the circle, for what lies around the solid.
@@ -45,9 +46,15 @@ struct solid_in_sight {
         if (gap >= wide * wide || nearest <= 0 || x * x + y * y <= radius * radius) return false;
         const float half = std::sqrt((radius * radius > gap ? radius * radius - gap : 0) / a);
         enter = nearest - half, leave = nearest + half;
+        const float shaded = std::sqrt((wide * wide - gap) / a);
+        shade_enter = nearest - shaded, shade_leave = nearest + shaded;
         if (form == shape::box) face_box(o.heading);
         return true;
     }
+
+    /// Sight that is steeper or flatter than these slopes misses the solid.
+    ENGRAM_HD float highest() const { return high > 0 ? high / positive(enter) : high / leave; }
+    ENGRAM_HD float lowest() const { return low < 0 ? low / positive(enter) : low / leave; }
 
     /// The distance to the surface, and where it looks; `never` if sight of this slope misses it.
     ENGRAM_HD float meet(float slope, unit_vector& surface) const {
@@ -70,6 +77,8 @@ struct solid_in_sight {
     }
 
 private:
+    ENGRAM_HD static float positive(float t) { return t > 1e-4f ? t : 1e-4f; }
+
     /// Narrows [enter, leave] from the circle to the square in it.
     ENGRAM_HD void face_box(int heading) {
         constexpr float unit = 1.0f / full_turn;

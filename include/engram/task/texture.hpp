@@ -32,6 +32,12 @@ ENGRAM_HD float clamp01(float x) {
     return x > 1 ? 1.0f : x > 0 ? x : 0.0f;  // NaN becomes 0
 }
 
+/// The largest whole number not above x, for |x| < 2^31. Through an integer: loops with std::floor are not vectorised.
+ENGRAM_HD float whole(float x) {
+    const float towards_zero = static_cast<float>(static_cast<int>(x));
+    return x < towards_zero ? towards_zero - 1 : towards_zero;
+}
+
 /// A colour as it is stored.
 struct colour {
     std::uint8_t r = 0, g = 0, b = 0;
@@ -64,6 +70,11 @@ ENGRAM_HD std::uint32_t scramble(std::uint32_t seed, int x, int y) {
 enum class pattern : std::uint8_t { plain, stripes, bands, checks, bricks, tiles, dots, noise, emblem };
 constexpr int pattern_count = 9;
 
+template <pattern Kind>
+struct known_pattern {
+    ENGRAM_HD constexpr pattern operator()() const { return Kind; }
+};
+
 /// `repeats` periods of the pattern to a cell, at least 1; an emblem is one sign that fills the cell.
 struct texture {
     pattern kind = pattern::plain;
@@ -71,43 +82,71 @@ struct texture {
     colour first{}, second{};
     std::uint32_t seed = 0;
 
-    /// The mean colour over the box du x dv around (u, v).
-    ENGRAM_HD rgb mean(float u, float v, float du, float dv) const {
-        const float n = repeats;
-        const rgb a = first.light(), b = second.light();
+    /// Calls f with the pattern as a compile-time constant.
+    template <class F>
+    ENGRAM_HD static auto with_pattern(pattern kind, const F& f) {
         switch (kind) {
             case pattern::plain:
-                return a;
+                return f(known_pattern<pattern::plain>{});
             case pattern::stripes:
-                return blend(a, b, share(n * u, n * du, 0.5f));
+                return f(known_pattern<pattern::stripes>{});
             case pattern::bands:
-                return blend(a, b, share(n * v, n * dv, 0.5f));
-            case pattern::checks: {
-                const float x = share(0.5f * n * u, 0.5f * n * du, 0.5f), y = share(0.5f * n * v, 0.5f * n * dv, 0.5f);
-                return blend(a, b, x + y - 2 * x * y);
-            }
+                return f(known_pattern<pattern::bands>{});
+            case pattern::checks:
+                return f(known_pattern<pattern::checks>{});
             case pattern::bricks:
-                return masonry(n * u, 2 * n * v, n * du, 2 * n * dv, 0.5f);
+                return f(known_pattern<pattern::bricks>{});
             case pattern::tiles:
-                return masonry(n * u, n * v, n * du, n * dv, 0);
-            case pattern::dots: {
-                const float x = n * u - std::floor(n * u) - 0.5f, y = n * v - std::floor(n * v) - 0.5f;
-                const float width = larger(n * du, n * dv), keep = clamp01(2 - 2 * width);
-                const float inside = clamp01(0.5f + (0.33f - std::sqrt(x * x + y * y)) / larger(width, 1e-3f));
-                return blend(a, b, 0.342f + keep * (inside - 0.342f));  // 0.342 = pi 0.33^2, the share of the dots
-            }
-            case pattern::noise: {
-                const float width = n * larger(du, dv);
-                const float coarse = clamp01(1.5f - width), fine = 0.6f * clamp01(1.5f - 3 * width);
-                float t = 0.5f;
-                if (coarse > 0) t += coarse * (lattice(n * u, n * v, seed) - 0.5f);
-                if (fine > 0) t += fine * (lattice(3 * n * u, 3 * n * v, seed + 1) - 0.5f);
-                return blend(a, b, clamp01(t));
-            }
+                return f(known_pattern<pattern::tiles>{});
+            case pattern::dots:
+                return f(known_pattern<pattern::dots>{});
+            case pattern::noise:
+                return f(known_pattern<pattern::noise>{});
             case pattern::emblem:
                 break;
         }
-        return sign(u - std::floor(u) - 0.5f, v - std::floor(v) - 0.5f, larger(larger(du, dv), 1e-3f));
+        return f(known_pattern<pattern::emblem>{});
+    }
+
+    /// The mean colour over the box du x dv around (u, v).
+    ENGRAM_HD rgb mean(float u, float v, float du, float dv) const {
+        return with_pattern(kind, [&](auto known) { return mean_of<known()>(u, v, du, dv); });
+    }
+
+    /// The same where the pattern is known: no branches that depend on the place, so that a loop over places can be
+    /// vectorised (but for noise and emblems).
+    template <pattern Known>
+    ENGRAM_HD rgb mean_of(float u, float v, float du, float dv) const {
+        const float n = repeats;
+        const rgb a = first.light(), b = second.light();
+        if constexpr (Known == pattern::plain) {
+            return a;
+        } else if constexpr (Known == pattern::stripes) {
+            return blend(a, b, share(n * u, n * du, 0.5f));
+        } else if constexpr (Known == pattern::bands) {
+            return blend(a, b, share(n * v, n * dv, 0.5f));
+        } else if constexpr (Known == pattern::checks) {
+            const float x = share(0.5f * n * u, 0.5f * n * du, 0.5f), y = share(0.5f * n * v, 0.5f * n * dv, 0.5f);
+            return blend(a, b, x + y - 2 * x * y);
+        } else if constexpr (Known == pattern::bricks) {
+            return masonry(n * u, 2 * n * v, n * du, 2 * n * dv, 0.5f);
+        } else if constexpr (Known == pattern::tiles) {
+            return masonry(n * u, n * v, n * du, n * dv, 0);
+        } else if constexpr (Known == pattern::dots) {
+            const float x = n * u - whole(n * u) - 0.5f, y = n * v - whole(n * v) - 0.5f;
+            const float width = larger(n * du, n * dv), keep = clamp01(2 - 2 * width);
+            const float inside = clamp01(0.5f + (0.33f - std::sqrt(x * x + y * y)) / larger(width, 1e-3f));
+            return blend(a, b, 0.342f + keep * (inside - 0.342f));  // 0.342 = pi 0.33^2, the share of the dots
+        } else if constexpr (Known == pattern::noise) {
+            const float width = n * larger(du, dv);
+            const float coarse = clamp01(1.5f - width), fine = 0.6f * clamp01(1.5f - 3 * width);
+            float t = 0.5f;
+            if (coarse > 0) t += coarse * (lattice(n * u, n * v, seed) - 0.5f);
+            if (fine > 0) t += fine * (lattice(3 * n * u, 3 * n * v, seed + 1) - 0.5f);
+            return blend(a, b, clamp01(t));
+        } else {
+            return sign(u - whole(u) - 0.5f, v - whole(v) - 0.5f, larger(larger(du, dv), 1e-3f));
+        }
     }
 
 private:
@@ -117,23 +156,23 @@ private:
     /// The share of [x - width / 2, x + width / 2] whose fractional part is below `duty`.
     ENGRAM_HD static float share(float x, float width, float duty) {
         const float w = larger(width, 1e-3f), from = x - 0.5f * w, to = x + 0.5f * w;
-        const float whole = std::floor(from), a = from - whole, b = to - whole, turns = std::floor(b), rest = b - turns;
+        const float start = whole(from), a = from - start, b = to - start, turns = whole(b), rest = b - turns;
         const float before = a < duty ? a : duty, after = turns * duty + (rest < duty ? rest : duty);
         return clamp01((after - before) / w);
     }
 
     /// Stones of size 1 x 1 with joints of the second colour; every other row moved by `bond`. Stones differ a little.
     ENGRAM_HD rgb masonry(float x, float y, float dx, float dy, float bond) const {
-        const float row = std::floor(y), moved = x + bond * (row - 2 * std::floor(0.5f * row));
+        const float row = whole(y), moved = x + bond * (row - 2 * whole(0.5f * row));
         const float across = share(moved, dx, 0.08f), level = share(y, dy, 0.12f);
-        const std::uint32_t stone = scramble(seed, static_cast<int>(std::floor(moved)), static_cast<int>(row));
+        const std::uint32_t stone = scramble(seed, static_cast<int>(whole(moved)), static_cast<int>(row));
         const float tint = (static_cast<float>(stone >> 8) * 0x1p-24f - 0.5f) * clamp01(1.5f - larger(dx, dy));
         return blend((1 + 0.35f * tint) * first.light(), second.light(), across + level - across * level);
     }
 
     /// Smooth noise in [0, 1] with one random number to each whole (x, y).
     ENGRAM_HD static float lattice(float x, float y, std::uint32_t seed) {
-        const float fx = std::floor(x), fy = std::floor(y);
+        const float fx = whole(x), fy = whole(y);
         const int ix = static_cast<int>(fx), iy = static_cast<int>(fy);
         const auto at = [&](int i, int j) { return static_cast<float>(scramble(seed, i, j) >> 8) * 0x1p-24f; };
         float s = x - fx, t = y - fy;
