@@ -220,7 +220,7 @@ TEST_CASE("the options choose the source") {
     CHECK(source(glyph_use::digits, {}) == "builtin");
     CHECK(load_glyphs("a task", glyph_use::any, {})->classes() == 10);
     CHECK(load_glyphs("a task", glyph_use::characters, {})->classes() == 1000);
-    CHECK(load_glyphs("a task", glyph_use::any, {.frame = "paper"})->side() == 28);
+    CHECK(load_glyphs("a task", glyph_use::any, {.fidelity = "paper"})->side() == 28);
     CHECK(said(glyph_use::any, {.data = folder.path}) ==
           "a task: data folder '" + folder.path + "' has no folder mnist");
     CHECK(said(glyph_use::characters, {.data = folder.path}) ==

@@ -142,8 +142,8 @@ TEST_CASE("sizes and glyphs that cannot serve are one sentence") {
           "perfect_recall: a sequence shows up to 201 images, but the coded set has 200 to hold out");
     CHECK(said({.items = 16}, parity_recall{}) ==
           "parity_recall: a sequence shows up to 21 images of the digit 0, but the coded set has 20 to hold out");
-    CHECK(said({.frame = "paper"}, perfect_recall{}) == "perfect_recall: glyphs of 14 pixels, expected 28");
-    CHECK(said({.frame = "big"}, perfect_recall{}) == "unknown frame 'big'; did you mean 'small'?");
+    CHECK(said({.fidelity = "paper"}, perfect_recall{}) == "perfect_recall: glyphs of 14 pixels, expected 28");
+    CHECK(said({.fidelity = "big"}, perfect_recall{}) == "unknown fidelity 'big'; did you mean 'small'?");
     CHECK(sentence([] { recall_task<parity_recall>({}, coded_glyphs(300, 200, 50)); }) ==
           "parity_recall: the coded set has 50 classes, expected the 10 digits");
     const recall_task<perfect_recall> task({}, coded_glyphs());
@@ -153,7 +153,7 @@ TEST_CASE("sizes and glyphs that cannot serve are one sentence") {
 
 TEST_CASE("built-in glyphs serve when there is no data, and the splits show different images") {
     const recall_task<perfect_recall> digits({});
-    const recall_task<one_shot_recall> characters({.frame = "paper"});
+    const recall_task<one_shot_recall> characters({.fidelity = "paper"});
     CHECK(characters.info().observation == observation_shape{28, 28, 1});
     std::set<int> trained, held;
     for (std::uint64_t index = 0; index < 100; ++index) {
