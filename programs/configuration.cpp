@@ -107,7 +107,7 @@ void configuration::apply_preset(const std::string& name) {
     };
     std::vector<std::pair<std::string, std::string>> pairs;
     for (const auto& v : chosen.values)
-        if (has(v.setting) && has(v.with) && (*v.task == 0 || v.task == task)) pairs.emplace_back(v.setting, v.value);
+        if (has(v.setting) && has(v.with) && (v.task.empty() || v.task == task)) pairs.emplace_back(v.setting, v.value);
     set(pairs);
     preset = name;
     steps = chosen.steps_of(task);

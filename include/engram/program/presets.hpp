@@ -13,15 +13,9 @@
 #include <vector>
 
 #include <engram/core/error.hpp>
+#include <engram/program/suite_presets.hpp>
 
 namespace engram {
-
-struct preset_value {
-    const char* setting;
-    const char* value;
-    const char* with = "";  // only for agents that have this setting too
-    const char* task = "";  // only for this task
-};
 
 struct preset {
     std::string name;
@@ -38,7 +32,6 @@ struct preset {
 
 inline const std::vector<preset>& presets() {
     static constexpr const char* mapping = "arbitrary_visuomotor_mapping";
-    static constexpr const char* recognition = "continuous_recognition";
     static constexpr const char* rotation = "rotation";
     static constexpr const char* copying = "bit_copy";
     // What every preset gives a generative model: five heads, and as many slots as a sequence has steps, five times
@@ -54,69 +47,70 @@ inline const std::vector<preset>& presets() {
                                                       {"memory.slots", "75", "memory.decay", "parity_recall"},
                                                       {"memory.slots", "150", "memory.decay", rotation},
                                                       {"optimiser.epsilon", "0.00000001", "learner.latent"}};
-    const auto with_generative = [](std::vector<preset_value> values) {
+    const auto complete = [](std::vector<preset_value> values, const std::vector<preset_value>& suite) {
         values.insert(values.end(), generative.begin(), generative.end());
+        values.insert(values.end(), suite.begin(), suite.end());
         return values;
     };
     static const std::vector<preset> all{
         {"small",
          1'500'000,
-         with_generative(
-             {{"encoder.layers", "128,128"},
-              {"encoder.channels", ""},
-              {"encoder.hidden", "128"},
-              {"encoder.output", "128"},
-              {"encoder.centre", "true"},
-              {"controller.hidden", "64"},
-              {"memory.slots", "128"},
-              {"memory.key", "64"},
-              {"memory.neighbours", "10"},
-              // Smooth weights let a gradient reach neighbours that are wrong at first. On MNIST one seed of eight of
-              // FF+MEM never found its images with 0.001, none of eight with 0.1 (docs/results/mra.md).
-              {"memory.epsilon", "0.1", "", mapping},
-              {"auxiliary.steps", "5"},
-              {"auxiliary.weight", "0.1", "auxiliary.steps"},
-              {"auxiliary.weight", "0.1", "auxiliary.image"},
-              {"auxiliary.image", "0.1"},
-              {"learner.discount", "0"},
-              {"learner.discount", "0.98", "", "t_maze"},
-              {"rollout.environments", "32"},
-              {"rollout.unroll", "10"},
-              {"optimiser.kind", "adam"},
-              {"optimiser.learning_rate", "0.0003"},
-              {"optimiser.epsilon", "0.0001"},
-              {"optimiser.clip", "40"},
-              {"task.fidelity", "small"},
-              // Generative models: 14 x 14 digits, 16 x 16 rooms.
-              {"encoder.network", "mlp"},
-              {"encoder.layers", "128", "learner.latent"},
-              {"controller.hidden", "64", "learner.latent"},
-              {"learner.latent", "16"},
-              {"learner.hidden", "128"},
-              {"wiring.features", "128"},
-              {"memory.word", "16", "learner.latent"},
-              // Room for a latent and the one before it: what is found by its neighbour must lie beside it.
-              {"memory.word", "32", "learner.latent", "similarity_cued_recall"},
-              {"memory.start", "learned"},
-              {"optimiser.learning_rate", "0.003", "learner.latent"},
-              {"optimiser.clip", "5", "learner.latent"},
-              {"sequence.batch", "16"},
-              // Copying bits with an NTM or a DNC.
-              {"learner.targets", "bits", "", copying},
-              {"memory.slots", "32", "learner.targets", copying},
-              {"controller.hidden", "100", "learner.targets", copying},
-              {"memory.word", "20", "learner.targets", copying},
-              // The DNC learns more surely small and in its own order, the NTM larger (docs/results/copy.md).
-              {"controller.hidden", "64", "memory.strength_offset", copying},
-              {"memory.word", "16", "memory.strength_offset", copying},
-              {"memory.read_before_write", "false", "memory.strength_offset", copying},
-              {"memory.read_heads", "1", "learner.targets", copying},
-              {"optimiser.learning_rate", "0.003", "learner.targets", copying},
-              {"optimiser.epsilon", "0.00000001", "learner.targets", copying},
-              {"optimiser.clip", "1", "learner.targets", copying},
-              // At a constant rate Adam's second moments shrink with the gradients until one step throws a solved task
-              // away.
-              {"optimiser.final_fraction", "0", "learner.targets", copying}}),
+         complete({{"encoder.layers", "128,128"},
+                   {"encoder.channels", ""},
+                   {"encoder.hidden", "128"},
+                   {"encoder.output", "128"},
+                   {"encoder.centre", "true"},
+                   {"controller.hidden", "64"},
+                   {"memory.slots", "128"},
+                   {"memory.key", "64"},
+                   {"memory.neighbours", "10"},
+                   // Smooth weights let a gradient reach neighbours that are wrong at first. On MNIST one seed of eight
+                   // of FF+MEM never found its images with 0.001, none of eight with 0.1 (docs/results/mra.md).
+                   {"memory.epsilon", "0.1", "", mapping},
+                   {"auxiliary.steps", "5"},
+                   {"auxiliary.weight", "0.1", "auxiliary.steps"},
+                   {"auxiliary.weight", "0.1", "auxiliary.image"},
+                   {"auxiliary.image", "0.1"},
+                   {"learner.discount", "0"},
+                   {"learner.discount", "0.98", "", "t_maze"},
+                   {"rollout.environments", "32"},
+                   {"rollout.unroll", "10"},
+                   {"optimiser.kind", "adam"},
+                   {"optimiser.learning_rate", "0.0003"},
+                   {"optimiser.epsilon", "0.0001"},
+                   {"optimiser.clip", "40"},
+                   {"task.fidelity", "small"},
+                   // Generative models: 14 x 14 digits, 16 x 16 rooms.
+                   {"encoder.network", "mlp"},
+                   {"encoder.layers", "128", "learner.latent"},
+                   {"controller.hidden", "64", "learner.latent"},
+                   {"learner.latent", "16"},
+                   {"learner.hidden", "128"},
+                   {"wiring.features", "128"},
+                   {"memory.word", "16", "learner.latent"},
+                   // Room for a latent and the one before it: what is found by its neighbour must lie beside it.
+                   {"memory.word", "32", "learner.latent", "similarity_cued_recall"},
+                   {"memory.start", "learned"},
+                   {"optimiser.learning_rate", "0.003", "learner.latent"},
+                   {"optimiser.clip", "5", "learner.latent"},
+                   {"sequence.batch", "16"},
+                   // Copying bits with an NTM or a DNC.
+                   {"learner.targets", "bits", "", copying},
+                   {"memory.slots", "32", "learner.targets", copying},
+                   {"controller.hidden", "100", "learner.targets", copying},
+                   {"memory.word", "20", "learner.targets", copying},
+                   // The DNC learns more surely small and in its own order, the NTM larger (docs/results/copy.md).
+                   {"controller.hidden", "64", "memory.strength_offset", copying},
+                   {"memory.word", "16", "memory.strength_offset", copying},
+                   {"memory.read_before_write", "false", "memory.strength_offset", copying},
+                   {"memory.read_heads", "1", "learner.targets", copying},
+                   {"optimiser.learning_rate", "0.003", "learner.targets", copying},
+                   {"optimiser.epsilon", "0.00000001", "learner.targets", copying},
+                   {"optimiser.clip", "1", "learner.targets", copying},
+                   // At a constant rate Adam's second moments shrink with the gradients until one step throws a solved
+                   // task away.
+                   {"optimiser.final_fraction", "0", "learner.targets", copying}},
+                  small_suite_values()),
          {{"parity_recall", 1'000'000},
           {"one_shot_recall", 2'000'000},
           {"dynamic_dependency", 4'000'000},
@@ -124,21 +118,17 @@ inline const std::vector<preset>& presets() {
           {"mnist_map", 2'000'000},
           {copying, 3'000'000}}},
         {"paper", 100'000'000,
-         with_generative(
+         complete(
              {{"controller.hidden", "512"},
-              {"controller.hidden", "1024", "", recognition},
               {"memory.slots", "1024"},
               {"memory.key", "128"},
               {"memory.neighbours", "10"},
               {"auxiliary.steps", "10"},
               {"auxiliary.weight", "10", "auxiliary.steps"},
               {"auxiliary.weight", "1", "auxiliary.image"},
-              {"auxiliary.image", "30", "", mapping},
-              {"auxiliary.image", "1.5", "", recognition},
               {"learner.discount", "0.98"},
               {"learner.baseline_cost", "0.5"},
               {"learner.entropy_cost", "0.01"},
-              {"learner.entropy_cost", "0.0052", "", mapping},
               {"rollout.environments", "16"},
               {"rollout.unroll", "50"},
               {"optimiser.kind", "adam"},
@@ -164,8 +154,8 @@ inline const std::vector<preset>& presets() {
               {"memory.word", "32", "learner.latent"},
               {"memory.word", "256", "learner.latent", rotation},
               {"optimiser.learning_rate", "0.001", "learner.latent"},
-              {"sequence.batch", "10"},
-              {"task.scheme", "staircase", "", mapping}})},
+              {"sequence.batch", "10"}},
+             paper_suite_values())},
     };
     return all;
 }
