@@ -127,17 +127,30 @@ TEST_CASE("the panel shows the image inside and the buttons at the edges") {
     }
 }
 
-TEST_CASE("the paper's frame is the same panel enlarged") {
+TEST_CASE("at paper fidelity the first showing reveals the direction, a later one does not") {
     task_options options;
     options.fidelity = "paper";
-    avm small("train", 1, 3, 0, {}, images()), large("train", 1, 3, 0, options, images());
-    CHECK(large.info().observation == observation_shape{72, 96, 3});
-    const auto a = look(small), b = look(large);
-    for (int y = 0; y < 72; ++y)
-        for (int x = 0; x < 96; ++x)
-            for (int c = 0; c < 3; ++c)
-                REQUIRE(b[static_cast<std::size_t>((y * 96 + x) * 3 + c)] ==
-                        a[static_cast<std::size_t>((y * 16 / 72 * 16 + x / 6) * 3 + c)]);
+    const auto large = std::make_shared<const stimulus_set>(builtin_stimuli(80, 30));
+    avm batch("train", 1, 3, 0, options, large);
+    CHECK(batch.info().observation == observation_shape{72, 96, 3});
+    CHECK(batch.info().actions == 5);
+    int revealed = 0, hidden = 0;
+    for (bool done = false; !done;) {
+        const auto shown = batch.event(0);
+        if (shown) {
+            const auto pixels = look(batch);
+            int green = 0, red = 0;
+            for (std::size_t i = 0; i < pixels.size(); i += 3) {
+                green += pixels[i] == 0 && pixels[i + 1] == 0.75f && pixels[i + 2] == 0;
+                red += pixels[i] == 0.75f && pixels[i + 1] == 0 && pixels[i + 2] == 0;
+            }
+            CHECK((green > 0 || red > 0) == !shown->repeat);
+            (shown->repeat ? hidden : revealed) += 1;
+        }
+        done = batch.step(0, batch.oracle(0)).done;
+    }
+    CHECK(revealed > 30);
+    CHECK(hidden > 60);
 }
 
 TEST_CASE("train and holdout levels draw their images from their own split, without repeats in an episode") {

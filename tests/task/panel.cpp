@@ -3,48 +3,84 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <memory>
 #include <vector>
 
 using namespace engram;
 
-TEST_CASE("an enlarged panel shows the same area of every colour") {
-    std::vector<float> image(432, 0.5f), small(768), large(72 * 96 * 3);
-    const button buttons[4] = {button::green, button::red, button::black, button::absent};
-    panel::draw(image.data(), buttons, small.data());
-    panel::draw(image.data(), buttons, 72, 96, large.data());
-    const auto share = [](const std::vector<float>& pixels, float r, float g, float b) {
+namespace {
+
+struct drawn {
+    explicit drawn(int side) : texels(static_cast<std::size_t>(side * side * 3)), on{{texels.data(), side}} {
+        on.fill({1, 1, 1});
+    }
+    double share(const shade& paint) const {
         int count = 0;
-        for (std::size_t i = 0; i < pixels.size(); i += 3)
-            count += pixels[i] == r && pixels[i + 1] == g && pixels[i + 2] == b;
-        return 3.0 * count / static_cast<double>(pixels.size());
-    };
-    CHECK(share(small, 0.75f, 0, 0) == doctest::Approx(8 / 256.0));
-    CHECK(share(small, 0, 0.75f, 0) == doctest::Approx(8 / 256.0));
-    CHECK(share(small, 0, 0, 0) == doctest::Approx(8 / 256.0));
-    CHECK(share(small, 0.5f, 0.5f, 0.5f) == doctest::Approx(144 / 256.0));
-    // 72 rows are 4.5 for each of 16, so an area of 4 rows is 18 of 72 or, at the edges, 9 of 72 for 2
-    CHECK(share(large, 0.75f, 0, 0) == doctest::Approx(8 / 256.0));
-    CHECK(share(large, 0.5f, 0.5f, 0.5f) == doctest::Approx(144 / 256.0));
-    CHECK(share(large, 1, 1, 1) == doctest::Approx(share(small, 1, 1, 1)));
+        for (std::size_t i = 0; i < texels.size(); i += 3)
+            count += shade{texels[i], texels[i + 1], texels[i + 2]} == paint;
+        return 3.0 * count / static_cast<double>(texels.size());
+    }
+    shade at(int x, int y) const {
+        const auto i = static_cast<std::size_t>((y * on.side + x) * 3);
+        return {texels[i], texels[i + 1], texels[i + 2]};
+    }
+    std::vector<float> texels;
+    panel on;
+};
+
+constexpr shade black{0, 0, 0}, white{1, 1, 1}, green{0, 0.75f, 0}, red{0.75f, 0, 0}, grey{0.5f, 0.5f, 0.5f};
+
+}  // namespace
+
+TEST_CASE("image and buttons take their share of the panel, at both sides") {
+    const std::vector<float> image(12 * 12 * 3, 0.5f);
+    for (const int side : {16, 80}) {
+        drawn panel(side);
+        panel.on.show(image.data(), 12);
+        panel.on.press(0, button::green);
+        panel.on.press(1, button::red);
+        panel.on.press(2, button::black);
+        panel.on.press(3, button::absent);
+        const double share = side == 16 ? 8 / 256.0 : 0.01;
+        CHECK(panel.share(green) == doctest::Approx(share));
+        CHECK(panel.share(red) == doctest::Approx(share));
+        CHECK(panel.share(black) == doctest::Approx(share));
+        CHECK(panel.share(grey) == doctest::Approx(0.75 * 0.75));
+        const int middle = side / 2, last = side - 1;
+        CHECK(panel.at(0, middle) == green);
+        CHECK(panel.at(last, middle) == red);
+        CHECK(panel.at(middle, 0) == black);
+        CHECK(panel.at(middle, last) == white);
+        CHECK(panel.at(middle, middle) == grey);
+    }
 }
 
-TEST_CASE("levels follow the paper's trials and splits, and need enough images of the right side") {
-    const auto set = builtin_stimuli(80);
-    CHECK(panel_level::make("t", "train", {}, &set) == panel_level{50, 0, 80, 16, 16});
-    CHECK(panel_level::make("t", "holdout_interpolate", {}, &set) == panel_level{40, 80, 80, 16, 16});
-    task_options paper;
-    paper.frame = "paper";
-    CHECK(panel_level::make("t", "holdout_extrapolate", paper, &set) == panel_level{75, 80, 80, 72, 96});
-    const auto large = builtin_stimuli(80, 24);
-    CHECK_THROWS_WITH_AS(panel_level::make("t", "train", {}, &large), "t: stimuli of side 24, expected 12", error);
-    CHECK_THROWS_WITH_AS(panel_level::make("t", "train", {}, nullptr), "t: needs a set of stimuli", error);
+TEST_CASE("low buttons lie in the lower corners of the small panel only") {
+    drawn small(16), large(80);
+    for (const drawn* each : {&small, &large}) {
+        each->on.press(0, button::black, true);
+        each->on.press(1, button::black, true);
+    }
+    CHECK(small.at(0, 15) == black);
+    CHECK(small.at(15, 15) == black);
+    CHECK(small.at(0, 8) == white);
+    CHECK(large.at(0, 40) == black);
+    CHECK(large.at(0, 79) == white);
 }
 
-TEST_CASE("a fresh image is one of the level that was not used") {
-    const panel_level level{3, 10, 4, 16, 16};
-    const int used[] = {10, 12, 13};
-    philox random(1, 1);
-    for (int i = 0; i < 20; ++i) CHECK(fresh_image(level, random, used, 3) == 11);
+TEST_CASE("cross and dot lie in the middle, as large as what fixates them") {
+    drawn panel(80);
+    panel.on.cross();
+    CHECK(panel.at(39, 39) == shade{1, 0, 0});
+    CHECK(panel.at(40, 40) == shade{1, 0, 0});
+    CHECK(panel.at(36, 40) == shade{1, 0, 0});
+    CHECK(panel.at(43, 39) == shade{1, 0, 0});
+    CHECK(panel.at(35, 40) == white);
+    CHECK(panel.at(44, 40) == white);
+    CHECK(panel.at(40, 36) == shade{1, 0, 0});
+    CHECK(panel.at(37, 37) == white);
+    drawn other(80);
+    other.on.dot({0, 0, 0});
+    CHECK(other.share(black) == doctest::Approx(36 / 6400.0));  // 21 of 256 is 6.6 of 80
+    CHECK(other.at(37, 37) == black);
+    CHECK(other.at(42, 42) == black);
 }

@@ -3,7 +3,8 @@
 
 // Arbitrary visuomotor mapping (facts 2.3): every image of an episode belongs to one of four directions, which cannot
 // be told from the image. Its first showing reveals the direction (that button green, the others red), later ones do
-// not (all black); +1 for the right action, 0 otherwise. One step a trial (see panel.hpp).
+// not (all black); +1 for the right button, 0 otherwise. The course of a trial is psychlab.hpp's; at small fidelity it
+// is one step.
 //
 // Scheme `pool` (default): n images with independent uniform directions, each trial one of them, uniformly; n = 16 in
 // 50 train trials, 12 in 40 (holdout_interpolate), 24 in 75 (holdout_extrapolate). An agent without memory gets the
@@ -11,42 +12,48 @@
 // Scheme `staircase` (the paper's): one association to start with; with K associations run K trials, each image once in
 // fresh random order; if all were right, add one.
 
+#include <cstddef>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "engram/task/environment.hpp"
-#include "engram/task/panel.hpp"
+#include "engram/task/psychlab.hpp"
+#include "engram/task/recognition_level.hpp"
 
 namespace engram {
 
 struct visuomotor_level {
-    panel_level base;
+    psychlab_level base;
     int associations = 0;  // of the pool; the staircase starts with 1
     int staircase = 0;     // 1: the paper's scheme
-    int unused = 0;        // keeps the state free of padding
     bool operator==(const visuomotor_level&) const = default;
 };
 
 struct arbitrary_visuomotor_mapping {
-    static constexpr bool uses_stimuli = true;
+    static constexpr bool uses_stimuli = true, low_buttons = false;
     static constexpr int capacity = 76;  // images an episode can show, at most one a trial
+    static constexpr int phases = 1;
+    static constexpr shade ground{1, 1, 1};
 
     visuomotor_level level;
     philox random;
-    int trial, current, known, position, flawless, unused;
+    psychlab_clock clock;
+    int current, known, position, flawless;
     int image[capacity], direction[capacity], order[capacity], shown[capacity];
 
     static task_info describe(const task_options& options) {
-        return panel_level::describe("arbitrary_visuomotor_mapping", 4, 0.25f, options);
+        task_info info = psychlab_info("arbitrary_visuomotor_mapping", 4, options);
+        for (const char* level : psychlab_levels)
+            info.add_level(psychlab_level_info(level, recognition_level(level, options), 1, 0.25f));
+        return info;
     }
 
     static arbitrary_visuomotor_mapping make(const std::string& name, const task_options& options,
                                              const stimulus_set* stimuli) {
         require_known("scheme", options.scheme, std::vector<std::string>{"pool", "staircase"});
         arbitrary_visuomotor_mapping fresh{};
-        fresh.level.base = panel_level::make("arbitrary_visuomotor_mapping", name, options, stimuli);
+        fresh.level.base = recognition_level("arbitrary_visuomotor_mapping", name, options, stimuli);
         fresh.level.staircase = options.scheme == "staircase";
         fresh.level.associations = fresh.level.staircase           ? 1
                                    : name == "train"               ? 16
@@ -56,49 +63,55 @@ struct arbitrary_visuomotor_mapping {
     }
 
     ENGRAM_HD void reset() {
-        trial = position = known = 0;
+        position = known = 0;
         flawless = 1;
         for (int i = 0; i < level.associations; ++i) associate();
         choose();
+        psychlab_reset(*this);
     }
 
-    ENGRAM_HD outcome step(int action) {
-        const bool right = action == direction[current];
-        shown[current] = 1;
-        flawless &= right;
-        const bool done = ++trial == level.base.trials;
-        if (!done) {
-            if (level.staircase && ++position == known) {
-                if (flawless) associate();
-                position = 0;
-                flawless = 1;
-            }
-            choose();
-        }
-        return {right ? 1.0f : 0.0f, done};
-    }
-
-    ENGRAM_HD void observe(const float* images, float* pixels) const {
-        button buttons[4];
-        for (int d = 0; d < 4; ++d)
-            buttons[d] = shown[current] ? button::black : d == direction[current] ? button::green : button::red;
-        panel::draw(images + static_cast<std::ptrdiff_t>(image[current]) * (panel::image_side * panel::image_side * 3),
-                    buttons, level.base.height, level.base.width, pixels);
-    }
+    ENGRAM_HD outcome step(int action) { return psychlab_step(*this, action); }
+    ENGRAM_HD void observe(const float* images, float* pixels) const { psychlab_observe(*this, images, pixels); }
 
     std::optional<trial_event> event() const {
-        return trial_event{trial, image[current], shown[current] == 1, direction[current]};
+        if (clock.kind != phase_kind::respond) return std::nullopt;
+        return trial_event{clock.trial, image[current], shown[current] == 1, direction[current]};
     }
 
-    int oracle() const { return direction[current]; }
+    int oracle() const { return psychlab_oracle(*this); }
 
     bool valid() const {
-        bool good = trial >= 0 && trial < level.base.trials && known > 0 && known < capacity && current >= 0 &&
-                    current < known && position >= 0 && position < known;
+        bool good = known > 0 && known < capacity && current >= 0 && current < known && position >= 0 &&
+                    position < known && psychlab_valid(*this);
         for (int i = 0; good && i < known; ++i)
             good = image[i] >= level.base.first && image[i] < level.base.first + level.base.count &&
                    direction[i] >= 0 && direction[i] < 4 && (!level.staircase || (order[i] >= 0 && order[i] < known));
         return good;
+    }
+
+    ENGRAM_HD const psychlab_level& rules() const { return level.base; }
+    ENGRAM_HD phase plan(int) const { return {phase_kind::respond}; }
+    ENGRAM_HD int buttons() const { return 4; }
+    ENGRAM_HD int answer() const { return direction[current]; }
+    ENGRAM_HD button face(int d) const {
+        return shown[current] ? button::black : d == direction[current] ? button::green : button::red;
+    }
+
+    ENGRAM_HD void conclude(bool right, bool last) {
+        shown[current] = 1;
+        flawless &= right;
+        if (last) return;
+        if (level.staircase && ++position == known) {
+            if (flawless) associate();
+            position = 0;
+            flawless = 1;
+        }
+        choose();
+    }
+
+    ENGRAM_HD void draw(const panel& on, const float* images) const {
+        on.show(images + static_cast<std::ptrdiff_t>(image[current]) * (level.base.side * level.base.side * 3),
+                level.base.side);
     }
 
 private:
@@ -124,6 +137,6 @@ private:
     }
 };
 
-static_assert(environment<arbitrary_visuomotor_mapping>);
+static_assert(environment<arbitrary_visuomotor_mapping> && psychlab_task<arbitrary_visuomotor_mapping>);
 
 }  // namespace engram

@@ -3,74 +3,87 @@
 
 // Continuous recognition (facts 2.3): a row of images; after each, say whether it was shown before in this episode.
 // The first trial is new, later ones are new with probability 1/2, else one of the images shown so far, uniformly.
-// Action 0 (left) = new, 1 (right) = old (errata M8); +1 if right, 0 otherwise; two neutral buttons, so that nothing on
-// the panel tells the answer. One step a trial (see panel.hpp).
+// Button 0 (left) = new, 1 (right) = old (errata M8); +1 if right, 0 otherwise; two neutral buttons, so that nothing on
+// the panel tells the answer. The course of a trial is psychlab.hpp's; at small fidelity it is one step.
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
 #include "engram/task/environment.hpp"
-#include "engram/task/panel.hpp"
+#include "engram/task/psychlab.hpp"
+#include "engram/task/recognition_level.hpp"
 
 namespace engram {
 
 struct continuous_recognition {
-    static constexpr bool uses_stimuli = true;
+    static constexpr bool uses_stimuli = true, low_buttons = false;
     static constexpr int capacity = 75;
+    static constexpr int phases = 1;
+    static constexpr shade ground{1, 1, 1};
 
-    panel_level level;
-    int trial;
+    psychlab_level level;
     philox random;
+    psychlab_clock clock;
     int known;    // images shown before this trial
     int current;  // index of the image of this trial; `known` if it is new
-    int unused;   // keeps the state free of padding
     int image[capacity];
+    int unused;  // keeps the state free of padding
 
     static task_info describe(const task_options& options) {
-        return panel_level::describe("continuous_recognition", 2, 0.5f, options);
+        task_info info = psychlab_info("continuous_recognition", 2, options);
+        for (const char* level : psychlab_levels)
+            info.add_level(psychlab_level_info(level, recognition_level(level, options), 1, 0.5f));
+        return info;
     }
 
     static continuous_recognition make(const std::string& name, const task_options& options,
                                        const stimulus_set* stimuli) {
         continuous_recognition fresh{};
-        fresh.level = panel_level::make("continuous_recognition", name, options, stimuli);
+        fresh.level = recognition_level("continuous_recognition", name, options, stimuli);
         return fresh;
     }
 
     ENGRAM_HD void reset() {
-        trial = known = 0;
+        known = 0;
         choose();
+        psychlab_reset(*this);
     }
 
-    ENGRAM_HD outcome step(int action) {
-        const bool right = action == answer();
-        if (current == known) ++known;
-        const bool done = ++trial == level.trials;
-        if (!done) choose();
-        return {right ? 1.0f : 0.0f, done};
+    ENGRAM_HD outcome step(int action) { return psychlab_step(*this, action); }
+    ENGRAM_HD void observe(const float* images, float* pixels) const { psychlab_observe(*this, images, pixels); }
+
+    std::optional<trial_event> event() const {
+        if (clock.kind != phase_kind::respond) return std::nullopt;
+        return trial_event{clock.trial, image[current], current < known, answer()};
     }
 
-    ENGRAM_HD void observe(const float* images, float* pixels) const {
-        const button buttons[4] = {button::black, button::black, button::absent, button::absent};
-        panel::draw(images + static_cast<std::ptrdiff_t>(image[current]) * (panel::image_side * panel::image_side * 3),
-                    buttons, level.height, level.width, pixels);
-    }
-
-    std::optional<trial_event> event() const { return trial_event{trial, image[current], current < known, answer()}; }
-
-    int oracle() const { return answer(); }
+    int oracle() const { return psychlab_oracle(*this); }
 
     bool valid() const {
-        bool good =
-            trial >= 0 && trial < level.trials && known >= 0 && known <= trial && current >= 0 && current <= known;
-        for (int i = 0; good && i <= current; ++i)
-            good = image[i] >= level.first && image[i] < level.first + level.count;
-        for (int i = 0; good && i < known; ++i) good = image[i] >= level.first && image[i] < level.first + level.count;
+        bool good = psychlab_valid(*this) && known >= 0 && known <= clock.trial && current >= 0 && current <= known;
+        for (int i = 0; good && i <= current; ++i) good = shows(image[i]);
+        for (int i = 0; good && i < known; ++i) good = shows(image[i]);
         return good;
     }
 
-private:
+    ENGRAM_HD const psychlab_level& rules() const { return level; }
+    ENGRAM_HD phase plan(int) const { return {phase_kind::respond}; }
+    ENGRAM_HD int buttons() const { return 2; }
     ENGRAM_HD int answer() const { return current < known ? 1 : 0; }
+    ENGRAM_HD button face(int) const { return button::black; }
+
+    ENGRAM_HD void conclude(bool, bool last) {
+        if (current == known) ++known;
+        if (!last) choose();
+    }
+
+    ENGRAM_HD void draw(const panel& on, const float* images) const {
+        on.show(images + static_cast<std::ptrdiff_t>(image[current]) * (level.side * level.side * 3), level.side);
+    }
+
+private:
+    bool shows(int id) const { return id >= level.first && id < level.first + level.count; }
 
     ENGRAM_HD void choose() {
         if (known > 0 && random.below(2) == 1) {
@@ -82,6 +95,6 @@ private:
     }
 };
 
-static_assert(environment<continuous_recognition>);
+static_assert(environment<continuous_recognition> && psychlab_task<continuous_recognition>);
 
 }  // namespace engram
