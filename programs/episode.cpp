@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include <engram/io/json.hpp>
@@ -36,22 +35,6 @@ std::vector<recorded_step> play_episode(const prepared_run& run, const std::stri
         steps.push_back(std::move(now));
     }
     return steps;
-}
-
-picture observation_picture(const task_info& info, const std::vector<float>& observation, int scale) {
-    const auto& shape = info.observation;
-    const int channels = shape.channels == 3 ? 3 : 1;
-    picture image{shape.height * scale, shape.width * scale, channels, {}};
-    image.pixels.reserve(static_cast<std::size_t>(image.height) * static_cast<std::size_t>(image.width * channels));
-    const float range = info.highest > info.lowest ? info.highest - info.lowest : 1.0f;
-    for (int y = 0; y < image.height; ++y)
-        for (int x = 0; x < image.width; ++x)
-            for (int c = 0; c < channels; ++c) {
-                const auto at = static_cast<std::size_t>(((y / scale) * shape.width + x / scale) * shape.channels + c);
-                const float v = std::clamp((observation[at] - info.lowest) / range, 0.0f, 1.0f);
-                image.pixels.push_back(static_cast<std::uint8_t>(std::lround(255.0f * v)));
-            }
-    return image;
 }
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <engram/io/gif.hpp>
 #include <engram/io/npy.hpp>
 #include <engram/program/commands.hpp>
 #include <engram/program/episode.hpp>
@@ -17,10 +18,11 @@ namespace {
 
 constexpr int shown_steps = 200;  // in pictures; the arrays hold the whole episode
 constexpr int columns = 10;
+constexpr int filmed_steps = 500;
 
 // Observations in reading order, ten a row, with a gap of two grey pixels.
 picture strip(const prepared_run& run, const std::vector<recorded_step>& steps) {
-    const int scale = std::max(1, 48 / std::max(run.info.observation.height, run.info.observation.width));
+    const int scale = picture_scale(run.info.observation, 48);
     const int count = std::min(shown_steps, static_cast<int>(steps.size()));
     const picture first = observation_picture(run.info, steps[0].observation, scale);
     const int rows = (count + columns - 1) / columns, across = std::min(columns, count), gap = 2;
@@ -36,6 +38,14 @@ picture strip(const prepared_run& run, const std::vector<recorded_step>& steps) 
                             std::ptrdiff_t{gap + (i % columns) * (one.width + gap)} * one.channels);
     }
     return all;
+}
+
+std::vector<picture> film(const prepared_run& run, const std::vector<recorded_step>& steps) {
+    std::vector<picture> frames;
+    for (int i = 0; i < std::min(filmed_steps, static_cast<int>(steps.size())); ++i)
+        frames.push_back(observation_picture(run.info, steps[static_cast<std::size_t>(i)].observation,
+                                             picture_scale(run.info.observation, 192)));
+    return frames;
 }
 
 }  // namespace
@@ -81,10 +91,11 @@ int sample(ablation& model, const arguments& a) {
     }
     const auto& shape = run.info.observation;
     write_png(folder + "/observations.png", strip(run, steps));
+    write_gif(folder + "/episode.gif", film(run, steps), film_delay(run.options));
     write_npy<float>(folder + "/observations.npy", observations, {T, shape.height, shape.width, shape.channels});
     write_npy<std::int32_t>(folder + "/actions.npy", actions, {T});
     write_npy<float>(folder + "/rewards.npy", rewards, {T});
-    std::string files = "observations.png, observations.npy, actions.npy, rewards.npy";
+    std::string files = "observations.png, episode.gif, observations.npy, actions.npy, rewards.npy";
     if (run.agent.read_weight) {
         const int side = std::min(shown_steps, T), scale = std::max(1, 400 / side);
         picture image{side * scale, side * scale, 1, {}};

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <engram/io/png.hpp>
 #include <engram/program/configuration.hpp>
+#include <engram/program/pictures.hpp>
 
 namespace engram {
 
@@ -28,9 +28,5 @@ struct recorded_step {
 /// Plays until the episode ends, or `stop` says so.
 std::vector<recorded_step> play_episode(const prepared_run& run, const std::string& level, std::uint64_t seed,
                                         int longest = 100'000);
-
-/// An observation as a picture, every number scaled from the task's range to a byte, every pixel `scale` times as
-/// large.
-picture observation_picture(const task_info& info, const std::vector<float>& observation, int scale = 1);
 
 }  // namespace engram

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+
+// sheet, film: pictures and moving pictures of episodes.
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include <engram/io/gif.hpp>
+#include <engram/program/pictures.hpp>
+
+#include "tasks.hpp"
+
+namespace engram {
+
+namespace {
+
+/// Plays one episode, at most so many steps, and returns how many they were; `before` sees every step and `after` what
+/// it earned.
+int play_through(const task_info& info, const std::string& level, const task_options& options, std::uint64_t seed,
+                 bool oracle, const std::shared_ptr<const stimulus_set>& stimuli, int longest,
+                 const std::function<void(int, const batch_environment&)>& before,
+                 const std::function<void(int, float)>& after) {
+    const auto batch = make_environment(info.name, level, 1, seed, 0, options, stimuli);
+    philox random(seed, stream_id("action", 0));
+    for (int t = 0; t < longest; ++t) {
+        before(t, *batch);
+        const outcome got = batch->step(0, oracle ? batch->oracle(0) : random.below(info.actions));
+        after(t, got.reward);
+        if (got.done) return t + 1;
+    }
+    return longest;
+}
+
+/// What an oracle sees at the beginning, in the middle, and when it does what is rewarded last.
+std::vector<picture> three_moments(const task_info& info, const task_options& options, std::uint64_t seed) {
+    const auto stimuli = task_stimuli(info.name, options);
+    const std::string level = info.levels.front();
+    const int longest = std::max(1, info.level(level).longest_episode);
+    int last = -1;
+    const auto nothing = [](int, const batch_environment&) {};
+    const int steps = play_through(info, level, options, seed, true, stimuli, longest, nothing,
+                                   [&](int t, float reward) { last = reward != 0 ? t : last; });
+    if (last < 0) last = steps - 1;
+    std::vector<picture> moments(3);
+    std::vector<float> seen(static_cast<std::size_t>(info.observation.size()));
+    play_through(
+        info, level, options, seed, true, stimuli, last + 1,
+        [&](int t, const batch_environment& batch) {
+            const int times[]{0, last / 2, last};
+            for (std::size_t i = 0; i < 3; ++i)
+                if (t == times[i]) {
+                    batch.observe(0, seen.data());
+                    moments[i] = observation_picture(info, seen);
+                }
+        },
+        [](int, float) {});
+    return moments;
+}
+
+}  // namespace
+
+void draw_text(picture& to, const std::string& text, int top, int left, int scale) {
+    // Five rows of three dots, an octal digit each, from the top: letters, then digits.
+    static constexpr int letters[]{025755, 065656, 034443, 065556, 074647, 074644, 034553, 055755, 072227,
+                                   011152, 055655, 044447, 057755, 065555, 025552, 065644, 025573, 065655,
+                                   034216, 072222, 055557, 055552, 055775, 055255, 055222, 071247};
+    static constexpr int digits[]{075557, 026227, 071747, 071717, 055711, 074717, 074757, 071111, 075757, 075717};
+    for (const char c : text) {
+        const int dots = c >= 'a' && c <= 'z' ? letters[c - 'a'] : c >= '0' && c <= '9' ? digits[c - '0'] : 0;
+        for (int y = 0; y < 5 * scale; ++y)
+            for (int x = 0; x < 3 * scale; ++x)
+                if (dots >> (14 - (y / scale * 3 + x / scale)) & 1)
+                    for (int k = 0; k < 3; ++k) {
+                        const int row = top + y, column = left + x;
+                        if (row < to.height && column < to.width)
+                            to.pixels[static_cast<std::size_t>((row * to.width + column) * 3 + k)] = 20;
+                    }
+        left += 4 * scale;
+    }
+}
+
+int draw_sheet(const task_request& asked) {
+    constexpr int height = 72, width = 96, gap = 4, between = 16, title = 16, letter = 2;
+    const std::string out = asked.out.value_or("tasks.png");
+    require(std::filesystem::path(out).extension() == ".png", "sheet: --out ", out, " does not end in .png");
+    std::vector<std::string> fidelities{"small", "paper"};
+    if (asked.fidelity) fidelities = {asked.options().fidelity};
+    asked.options();
+    const auto names = task_names();
+    const int half = 3 * width + 2 * gap, row = title + height + gap;
+    picture sheet{static_cast<int>(names.size()) * row + gap,
+                  static_cast<int>(fidelities.size()) * (half + between) - between + 2 * gap,
+                  3,
+                  {}};
+    sheet.pixels.assign(static_cast<std::size_t>(sheet.height) * static_cast<std::size_t>(sheet.width * 3), 235);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const int top = gap + static_cast<int>(i) * row;
+        std::string text = names[i];
+        std::replace(text.begin(), text.end(), '_', ' ');
+        draw_text(sheet, text, top, gap, letter);
+        for (std::size_t f = 0; f < fidelities.size(); ++f) {
+            task_request one = asked;
+            one.fidelity = fidelities[f];
+            const auto moments =
+                three_moments(describe_task(names[i], one.options()), one.options(), asked.seed_or_default());
+            for (std::size_t m = 0; m < 3; ++m) {
+                const picture& seen = moments[m];
+                const int tall = height, wide = std::min(width, height * seen.width / seen.height);
+                const int left = gap + static_cast<int>(f) * (half + between) + static_cast<int>(m) * (width + gap);
+                paste(sheet, seen, top + title - gap, left + (width - wide) / 2, tall, wide);
+            }
+        }
+    }
+    const bytes file = encode_png(sheet);
+    write_file(out, file);
+    fmt::print("{}: {} x {} pixels, {} kB\n", out, sheet.width, sheet.height, (file.size() + 999) / 1000);
+    return 0;
+}
+
+int film_task(const task_request& asked) {
+    const task_info info = asked.only_task("film");
+    const std::string level = asked.only_level(info);
+    const bool oracle = asked.plays_oracle();
+    const int longest = task_request::positive("--steps", asked.steps, 500);
+    require(longest <= 20000, "--steps: expected 20000 or less, got ", longest);
+    require(asked.out.has_value(), "film: --out is missing; name a file that ends in .gif");
+    require(std::filesystem::path(*asked.out).extension() == ".gif", "film: --out ", *asked.out,
+            " does not end in .gif");
+    const auto seed = asked.seed_or_default();
+    const auto options = asked.options();
+    const int scale = picture_scale(info.observation, 288);
+    std::vector<float> seen(static_cast<std::size_t>(info.observation.size()));
+    std::vector<picture> frames;
+    double total = 0;
+    const int steps = play_through(
+        info, level, options, seed, oracle, task_stimuli(info.name, options), longest,
+        [&](int, const batch_environment& batch) {
+            batch.observe(0, seen.data());
+            frames.push_back(observation_picture(info, seen, scale));
+        },
+        [&](int, float reward) { total += static_cast<double>(reward); });
+    const bytes file = encode_gif(frames, film_delay(options));
+    write_file(*asked.out, file);
+    fmt::print("{}: {} {}, {} steps, reward {:g}, {} x {} pixels, {} kB\n", *asked.out, info.name, level, steps, total,
+               frames[0].width, frames[0].height, (file.size() + 999) / 1000);
+    return 0;
+}
+
+}  // namespace engram
