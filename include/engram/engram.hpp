@@ -102,15 +102,19 @@
 
 #include <engram/task/arbitrary_visuomotor_mapping.hpp>
 #include <engram/task/bit_copy.hpp>
+#include <engram/task/canvas.hpp>
+#include <engram/task/change_detection.hpp>
 #include <engram/task/continuous_recognition.hpp>
 #include <engram/task/digit_map.hpp>
 #include <engram/task/environment.hpp>
 #include <engram/task/first_person.hpp>
 #include <engram/task/gallery.hpp>
+#include <engram/task/gaze.hpp>
 #include <engram/task/glyph_data.hpp>
 #include <engram/task/glyph_sequence.hpp>
 #include <engram/task/glyphs.hpp>
 #include <engram/task/panel.hpp>
+#include <engram/task/psychlab.hpp>
 #include <engram/task/ray_caster.hpp>
 #include <engram/task/recall_sequences.hpp>
 #include <engram/task/registry.hpp>
@@ -129,6 +133,8 @@
 #include <engram/task/suite_level.hpp>
 #include <engram/task/t_maze.hpp>
 #include <engram/task/texture.hpp>
+#include <engram/task/time_step.hpp>
+#include <engram/task/what_then_where.hpp>
 
 #include <engram/io/file.hpp>
 #include <engram/io/gzip.hpp>

@@ -14,11 +14,13 @@
 
 #include "engram/core/error.hpp"
 #include "engram/task/arbitrary_visuomotor_mapping.hpp"
+#include "engram/task/change_detection.hpp"
 #include "engram/task/continuous_recognition.hpp"
 #include "engram/task/environment.hpp"
 #include "engram/task/plugged.hpp"
 #include "engram/task/stimulus_data.hpp"
 #include "engram/task/t_maze.hpp"
+#include "engram/task/what_then_where.hpp"
 
 namespace engram {
 
@@ -89,6 +91,8 @@ inline std::vector<registered_task> registered_tasks() {
     std::vector<registered_task> all{
         register_task<arbitrary_visuomotor_mapping>(),
         register_task<continuous_recognition>(),
+        register_task<change_detection>(),
+        register_task<what_then_where>(),
         register_task<t_maze>(),
     };
     all.insert(all.end(), added_tasks().begin(), added_tasks().end());
