@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 
+#include <engram/evaluate/level_curve.hpp>
 #include <engram/train/asynchronous.hpp>
 
 #include "training_run.hpp"
@@ -123,6 +124,20 @@ public:
     void describe_training(json& summary) const {
         summary["episodes"] = reward_.episodes;
         if (reward_.episodes > 0) summary["reward_smooth"] = reward_.value();
+    }
+    /// What the weights of now earn on every judged level, as rows of levels.csv; empty when it was interrupted. The
+    /// episodes are others at every step, and training is left as it was.
+    std::string score_levels(int episodes) {
+        const std::uint64_t seed =
+            evaluation_seed(static_cast<std::uint64_t>(config_.seed), "step " + std::to_string(steps()));
+        std::string rows;
+        for (const auto& level : run_.info.judged_levels()) {
+            const auto score =
+                evaluate_level(run_.agent, run_.agent.store, run_.maker(), level, episodes, seed, 50, interrupted);
+            if (score.episodes == 0) return "";
+            rows += level_curve_row(steps(), level, score.episodes, score.mean, score.standard_error);
+        }
+        return rows;
     }
     /// Scores every level and notes one episode; false when it was interrupted.
     bool evaluate(int episodes, const run_paths& paths, json& summary) {

@@ -27,6 +27,8 @@ CLI::App* add_train(CLI::App& app, arguments& a) {
     s->add_option("--set", a.set, "a setting: --set memory.slots=2048, or --memory.slots 2048");
     s->add_option("--checkpoint-every", a.checkpoint_every, "steps between checkpoints (100000)");
     s->add_option("--evaluate", a.evaluate, "episodes per level after training, 0 for none (100)");
+    s->add_option("--evaluate-every", a.evaluate_every, "steps between evaluations while it trains, 0 for none (0)");
+    s->add_option("--evaluate-episodes", a.evaluate_episodes, "episodes per level of each of them (20)");
     s->add_flag("--quiet", a.quiet, "no progress, no table");
     return s;
 }

@@ -25,7 +25,7 @@ bool file_exists(const std::string& path) {
 void remove_leftovers(const run_paths& paths) {
     std::vector<std::filesystem::path> found;
     for (const std::string& file :
-         {paths.config(), paths.metrics(), paths.summary(), paths.retrieval(), paths.checkpoint()}) {
+         {paths.config(), paths.metrics(), paths.levels(), paths.summary(), paths.retrieval(), paths.checkpoint()}) {
         const std::filesystem::path path(file);
         std::error_code ignored;
         for (const auto& entry : std::filesystem::directory_iterator(path.parent_path(), ignored)) {
@@ -55,6 +55,7 @@ metrics_file::metrics_file(const std::string& path, const std::vector<std::strin
             std::from_chars(text.data(), text.data() + end, at);
             if (at < 0 || at > step) break;
             kept += text.substr(0, end + 1);
+            last_kept_ = at;
         }
     }
     write_file(path, header + kept);
@@ -76,12 +77,12 @@ void metrics_file::write(const std::vector<double>& row) {
     append(line + "\n");
 }
 
-void metrics_file::append(const std::string& text) {
+void metrics_file::append(const std::string& rows) {
     ssize_t put;
-    do put = ::write(file_, text.data(), text.size());
+    do put = ::write(file_, rows.data(), rows.size());
     while (put < 0 && errno == EINTR);
     require(put >= 0, "cannot write ", path_, ": ", std::strerror(errno));
-    require(put == static_cast<ssize_t>(text.size()), "cannot write ", path_, ": the disk is full");
+    require(put == static_cast<ssize_t>(rows.size()), "cannot write ", path_, ": the disk is full");
 }
 
 void metrics_file::flush() {

@@ -37,6 +37,8 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     if (a.seed) config.seed = whole_number("--seed", *a.seed, 0);
     if (a.steps) config.steps = whole_number("--steps", *a.steps, 1);
     if (a.evaluate) config.evaluation_episodes = whole_number("--evaluate", *a.evaluate, 0);
+    if (a.evaluate_every) config.evaluate_every = whole_number("--evaluate-every", *a.evaluate_every, 0);
+    if (a.evaluate_episodes) config.evaluate_episodes = whole_number("--evaluate-episodes", *a.evaluate_episodes, 1);
     if (a.checkpoint_every) config.checkpoint_every = whole_number("--checkpoint-every", *a.checkpoint_every, 1);
     if (a.mode) config.mode = *a.mode;
     if (a.device) config.device = *a.device;
@@ -49,6 +51,8 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     const bool sequences = config.model().learns_sequences();
     require(!sequences || config.mode == "synchronous", "--mode ", config.mode, ": engram-", config.model().name(),
             " learns from sequences; only agents act asynchronously");
+    require(!sequences || config.evaluate_every == 0, "--evaluate-every ", config.evaluate_every, ": engram-",
+            config.model().name(), " learns from sequences; only agents are evaluated while they train");
     const int rows = sequences ? config.run.sequence.batch : config.run.rollout.environments;
     if (a.threads)
         config.threads = parse<int>("--threads", *a.threads);

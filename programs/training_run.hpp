@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // What every training run does, whatever is trained: the run folder, rows of metrics, checkpoints, the progress bar,
-// Ctrl-C, the evaluation at the end. A job says what one update is and which numbers describe it.
+// Ctrl-C, the evaluations on the way and at the end. A job says what one update is and which numbers describe it.
 
 #include <chrono>
 #include <cmath>
@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 
+#include <engram/evaluate/level_curve.hpp>
 #include <engram/program/commands.hpp>
 #include <engram/program/progress.hpp>
 #include <engram/program/run_files.hpp>
@@ -37,7 +38,7 @@ public:
         make_folder(paths.folder + "/checkpoint");
         remove_leftovers(paths);
         if (!has_checkpoint)
-            for (const auto& old : {paths.summary(), paths.retrieval()}) std::filesystem::remove(old);
+            for (const auto& old : {paths.summary(), paths.retrieval(), paths.levels()}) std::filesystem::remove(old);
         else if (file_exists(paths.summary()))
             summary_ = read_json(paths.summary());
         seconds_before_ = summary_.value("wall_seconds", 0.0);
@@ -47,6 +48,11 @@ public:
         columns.insert(columns.end(), {"gradient_norm", "learning_rate", "steps_per_second"});
         for (const auto& name : job_.last_columns()) columns.push_back(name);
         metrics_.emplace(paths.metrics(), columns, job_.steps());
+        // Also where no more rows follow: those behind the checkpoint must go.
+        if (config.evaluate_every > 0 || file_exists(paths.levels())) {
+            levels_.emplace(paths.levels(), std::vector<std::string>{level_curve_header}, job_.steps());
+            evaluated_step_ = levels_->last_kept();
+        }
     }
 
     int go() {
@@ -56,7 +62,7 @@ public:
         saved_step_ = file_exists(paths_.checkpoint()) ? job_.steps() : -1;
         const bool trains = job_.steps() < config_.steps;
         const auto seconds = [&] {
-            return seconds_before_ + std::chrono::duration<double>(clock::now() - start).count();
+            return seconds_before_ + std::chrono::duration<double>(clock::now() - start - evaluating_).count();
         };
         try {
             train(seconds);
@@ -96,8 +102,10 @@ private:
         const auto after = [&](std::int64_t interval) { return (job_.steps() / interval + 1) * interval; };
         const std::int64_t row_interval = std::max(5 * job_.steps_an_update(), config_.steps / 400);
         std::int64_t next_row = after(row_interval), next_checkpoint = after(config_.checkpoint_every);
+        evaluate_if_due();  // a run that was interrupted while it evaluated left that to its next part
         while (job_.steps() < config_.steps && !interrupted()) {
             job_.iterate();
+            evaluate_if_due();
             const bool last = job_.steps() >= config_.steps || interrupted();
             if (job_.steps() >= next_row || last) {
                 write_row();
@@ -111,6 +119,25 @@ private:
             bar.show(job_.steps(), job_.headline());
         }
         if (saved_step_ != job_.steps()) save(seconds());
+    }
+
+    /// Evaluates once a multiple of the interval has been reached since the last rows of levels.csv. It comes before
+    /// the checkpoint of its step, so that a checkpoint never lacks rows; rows that it does not know are dropped on
+    /// resuming.
+    void evaluate_if_due() {
+        if constexpr (requires { job_.score_levels(1); }) {
+            const std::int64_t every = config_.evaluate_every;
+            if (every == 0 || job_.steps() / every <= evaluated_step_ / every) return;
+            const auto start = clock::now();
+            const auto rows =
+                job_.score_levels(static_cast<int>(std::min<std::int64_t>(config_.evaluate_episodes, 1'000'000)));
+            if (!rows.empty()) {
+                levels_->append(rows);
+                evaluated_step_ = job_.steps();
+            }
+            evaluating_ += clock::now() - start;
+            row_start_ += clock::now() - start;
+        }
     }
 
     void write_row() {
@@ -135,6 +162,7 @@ private:
                     " is not finite");
         }
         metrics_->flush();
+        if (levels_) levels_->flush();
         safetensors file;
         job_.save(file);
         stamp_checkpoint(file, config_);
@@ -169,11 +197,12 @@ private:
     run_paths paths_;
     bool quiet_;
     Job job_;
-    std::optional<metrics_file> metrics_;
+    std::optional<metrics_file> metrics_, levels_;
     json summary_ = json::object();
     double seconds_before_ = 0;
-    std::int64_t saved_step_ = -1, row_first_step_ = 0;
+    std::int64_t saved_step_ = -1, row_first_step_ = 0, evaluated_step_ = 0;
     clock::time_point row_start_{};
+    clock::duration evaluating_{};  // not counted as time of training
 };
 
 }  // namespace engram

@@ -35,6 +35,7 @@ public:
         return {1, done};
     }
     std::optional<trial_event> event(int) const override { return {}; }
+    int oracle(int) const override { return 0; }
     std::span<const std::byte> state(int) const override { return {}; }
     void restore(int, std::span<const std::byte>) override {}
 

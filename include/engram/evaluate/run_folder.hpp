@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // A run folder as the report reads it: config.json and summary.json (architecture: "The commands"), metrics.csv,
-// retrieval.json where an agent has a memory, and sample/strips.png where a sequence model was sampled. A run that was
+// levels.csv where the agent was evaluated while it trained, retrieval.json where it has a memory, and
+// sample/strips.png where a sequence model was sampled. A run that was
 // not evaluated yet has no levels, one that is still training may lack summary.json; a folder with neither config.json
 // nor summary.json is no run. Fields that are not known are left alone. Errors name the file, and the line of a CSV
 // file.
@@ -23,6 +24,7 @@
 #include <nlohmann/json.hpp>
 
 #include <engram/core/error.hpp>
+#include <engram/evaluate/level_curve.hpp>
 #include <engram/evaluate/retrieval.hpp>
 #include <engram/io/file.hpp>
 #include <engram/io/json.hpp>
@@ -61,11 +63,22 @@ struct run_record {
     std::string folder, ablation, task, preset, device, mode;
     std::optional<double> seed, steps, parameters, threads, steps_per_second, wall_seconds;
     std::vector<level_result> levels;
+    std::vector<level_curve> curves = {};  // of levels.csv
     metrics_columns metrics;
     json settings, settings_trainer;
     std::optional<retrieval_episode> retrieval;
     std::string strips;  // sample/strips.png in base64
 
+    /// At which size the tasks were: the setting task.fidelity, or the preset of the same name where the settings do
+    /// not say it; empty when neither does.
+    std::string fidelity() const {
+        if (settings.is_object() && settings.contains("task")) {
+            const json& of_task = settings["task"];
+            if (of_task.is_object() && of_task.contains("fidelity") && of_task["fidelity"].is_string())
+                return of_task["fidelity"].get<std::string>();
+        }
+        return preset == "small" || preset == "paper" ? preset : "";
+    }
     /// By what the run measured; a run that measured nothing yet counts as an agent.
     run_kind kind() const {
         for (const auto& level : levels)
@@ -232,6 +245,11 @@ inline run_record read_run(const std::string& folder) {
         const bytes content = read_file(file("metrics.csv"));
         run.metrics =
             parse_metrics({reinterpret_cast<const char*>(content.data()), content.size()}, file("metrics.csv"));
+    }
+    if (has("levels.csv")) {
+        const bytes content = read_file(file("levels.csv"));
+        run.curves =
+            parse_level_curves({reinterpret_cast<const char*>(content.data()), content.size()}, file("levels.csv"));
     }
     if (has("retrieval.json"))
         run.retrieval = parse_retrieval(read_json(file("retrieval.json")), file("retrieval.json"));

@@ -3,10 +3,10 @@
 
 // What a program writes into a run folder, besides what the report reads:
 //
-//   config.json   metrics.csv   summary.json   retrieval.json   checkpoint/latest.safetensors
+//   config.json   metrics.csv   levels.csv   summary.json   retrieval.json   checkpoint/latest.safetensors
 //
-// Everything but metrics.csv is written whole or not at all. metrics.csv grows by whole rows; a resumed run drops those
-// behind its checkpoint.
+// The two tables grow by whole rows; a resumed run drops those behind its checkpoint. Everything else is written whole
+// or not at all.
 
 #include <cstdint>
 #include <string>
@@ -21,6 +21,7 @@ struct run_paths {
     std::string folder;
     std::string config() const { return folder + "/config.json"; }
     std::string metrics() const { return folder + "/metrics.csv"; }
+    std::string levels() const { return folder + "/levels.csv"; }
     std::string summary() const { return folder + "/summary.json"; }
     std::string retrieval() const { return folder + "/retrieval.json"; }
     std::string checkpoint() const { return folder + "/checkpoint/latest.safetensors"; }
@@ -38,7 +39,7 @@ struct metrics_row {
     double gradient_norm = 0, learning_rate = 0;
 };
 
-/// Rows of numbers under named columns; NaN is an empty cell.
+/// Rows under named columns, the first of which is the step; NaN is an empty cell.
 class metrics_file {
 public:
     /// Keeps the rows up to `step`; none of them when it is 0.
@@ -47,12 +48,16 @@ public:
     metrics_file& operator=(const metrics_file&) = delete;
     ~metrics_file();
     void write(const std::vector<double>& row);
+    /// Whole rows as text.
+    void append(const std::string& rows);
     /// To the disk: a checkpoint must not know more than the rows before it.
     void flush();
+    /// The step of the last row that was kept; 0 when none was.
+    std::int64_t last_kept() const { return last_kept_; }
 
 private:
-    void append(const std::string& text);
     std::string path_;
+    std::int64_t last_kept_ = 0;
     int file_ = -1;
 };
 
