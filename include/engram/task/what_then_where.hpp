@@ -35,6 +35,8 @@ inline stimulus_set fixed_digits(const task_options& options) {
     require_known("stimuli", options.stimuli, std::vector<std::string>{"auto", "builtin", "mnist", "omniglot"});
     require(options.stimuli != "omniglot",
             "what_then_where: stimuli 'omniglot' do not serve, the task shows digits; expected builtin or mnist");
+    require(options.stimuli != "auto" || options.data.empty() || std::filesystem::is_directory(options.data),
+            "what_then_where: data folder '", options.data, "' does not exist");
     const std::string folder = options.data + "/mnist";
     const bool found = !options.data.empty() && std::filesystem::is_directory(folder);
     require(found || options.stimuli != "mnist",
