@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+#include "engram/task/goal_arena.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace engram;
+
+namespace {
+
+task_options at(const char* fidelity) {
+    task_options options;
+    options.fidelity = fidelity;
+    return options;
+}
+
+template <class E>
+E fresh(const std::string& level, std::uint64_t stream, const char* fidelity = "small") {
+    E made = E::make(level, at(fidelity), nullptr);
+    made.random = philox(21, stream);
+    made.reset();
+    return made;
+}
+
+template <class E>
+bool same(const E& a, const E& b) {
+    return std::memcmp(&a, &b, sizeof(E)) == 0;
+}
+
+template <class E>
+std::vector<float> look(const E& from) {
+    std::vector<float> pixels(static_cast<std::size_t>(from.level.height * from.level.width * 3));
+    from.observe(nullptr, pixels.data());
+    return pixels;
+}
+
+/// (east, south) of the middle.
+template <class E>
+std::pair<bool, bool> quadrant(const E& e) {
+    const int middle = cell_length + E::side_of(e.size) * cell_length / 2;
+    return {e.goal_x > middle, e.goal_y > middle};
+}
+
+template <class E>
+float play_oracle(E& e) {
+    float total = 0;
+    for (outcome got{}; !got.done; total += got.reward) got = e.step(e.oracle());
+    return total;
+}
+
+}  // namespace
+
+TEST_CASE("three tasks, nine levels, two frame sizes, 200 s and 75 s") {
+    CHECK(visible_goal_with_buildings::describe({}).name == "visible_goal_with_buildings");
+    CHECK(invisible_goal_with_buildings::describe({}).name == "invisible_goal_with_buildings");
+    CHECK(invisible_goal_empty_arena::describe({}).name == "invisible_goal_empty_arena");
+    const task_info small = invisible_goal_empty_arena::describe({}),
+                    paper = invisible_goal_empty_arena::describe(at("paper"));
+    CHECK(small.observation == observation_shape{12, 16, 3});
+    CHECK(paper.observation == observation_shape{72, 96, 3});
+    CHECK(small.actions == 8);
+    CHECK(small.levels.size() == 9);
+    CHECK(small.judged_levels() == std::vector<std::string>{"train", "holdout_interpolate", "holdout_extrapolate"});
+    CHECK(small.level("train").longest_episode == 300);
+    CHECK(paper.level("train").longest_episode == 3000);
+    CHECK(small.maximum_reward("train") == 0);
+    CHECK(std::isnan(small.level("train").random_reward));
+    CHECK_THROWS_WITH(invisible_goal_empty_arena::make("trian", {}, nullptr),
+                      "unknown invisible_goal_empty_arena level 'trian'; did you mean 'train'?");
+}
+
+TEST_CASE_TEMPLATE("goals of train and of holdout levels never share a quadrant", E, visible_goal_with_buildings,
+                   invisible_goal_with_buildings, invisible_goal_empty_arena) {
+    for (const char* fidelity : {"small", "paper"})
+        for (const auto& named : suite_levels) {
+            CAPTURE(named.name);
+            std::set<std::pair<bool, bool>> seen;
+            std::set<std::pair<int, int>> places;
+            std::set<scale> sizes;
+            E e = fresh<E>(named.name, 1, fidelity);
+            for (int episode = 0; episode < 150; ++episode, e.reset()) {
+                seen.insert(quadrant(e)), places.insert({e.goal_x, e.goal_y}), sizes.insert(e.size);
+                REQUIRE_FALSE(collides(e.place, e.goal_x, e.goal_y, E::clear));
+                REQUIRE_FALSE(collides(e.place, e.who.x, e.who.y, E::body));
+                REQUIRE_FALSE(within_reach(e.who, e.goal_x, e.goal_y, e.level.reach));
+                REQUIRE(e.place.valid());
+                REQUIRE(e.valid());
+            }
+            if (named.level.holdout)
+                CHECK(seen == std::set<std::pair<bool, bool>>{{true, false}, {false, true}});  // NE, SW
+            else
+                CHECK(seen == std::set<std::pair<bool, bool>>{{false, false}, {true, true}});  // NW, SE
+            CHECK(places.size() > 140);
+            if (named.level.size == scale::small_or_large)
+                CHECK(sizes == std::set<scale>{scale::small, scale::large});
+            else
+                CHECK(sizes == std::set<scale>{named.level.size});
+        }
+}
+
+TEST_CASE("the same seed gives the same episode, another stream another one") {
+    using E = visible_goal_with_buildings;
+    E a = fresh<E>("train", 5), b = fresh<E>("train", 5), c = fresh<E>("train", 6);
+    CHECK(same(a, b));
+    CHECK_FALSE(same(a, c));
+    philox actions(1, 1);
+    for (int t = 0; t < 700; ++t) {
+        const int action = actions.below(8);
+        const outcome x = a.step(action), y = b.step(action);
+        REQUIRE(x.reward == y.reward);
+        if (x.done) a.reset(), b.reset();
+        REQUIRE(same(a, b));
+    }
+}
+
+TEST_CASE_TEMPLATE("a success pays 1, the goal stays, and the agent stands somewhere else; only time ends an episode",
+                   E, visible_goal_with_buildings, invisible_goal_with_buildings, invisible_goal_empty_arena) {
+    E e = fresh<E>("train", 3);
+    const auto goal = std::pair{e.goal_x, e.goal_y};
+    std::set<std::pair<int, int>> spawned;
+    int steps = 0;
+    for (outcome got{}; !got.done; ++steps) {
+        const pose before = e.who;
+        got = e.step(e.oracle());
+        CHECK((got.reward == 0 || got.reward == 1));
+        CHECK(goal == std::pair{e.goal_x, e.goal_y});
+        if (got.reward == 1) {
+            CHECK(spawned.insert({e.who.x, e.who.y}).second);
+            CHECK_FALSE(within_reach(e.who, e.goal_x, e.goal_y, e.level.reach));
+        } else {
+            CHECK(std::abs(e.who.x - before.x) <= e.level.step.stride);  // walked, not carried
+        }
+    }
+    CHECK(steps == 300);
+    CHECK(spawned.size() > 5);
+    E still = fresh<E>("train", 3, "paper");
+    int waited = 1;
+    while (!still.step(static_cast<int>(walking::look_left)).done) ++waited;
+    CHECK(waited == 3000);
+}
+
+TEST_CASE("buildings are the same in every episode of a size, and the empty arena has none") {
+    for (const scale s : {scale::small, scale::interpolate, scale::large, scale::extrapolate}) {
+        const room with = visible_goal_with_buildings::arena(s), bare = invisible_goal_empty_arena::arena(s);
+        const int side = visible_goal_with_buildings::side_of(s);
+        CHECK(with.width == side + 2);
+        int blocks = 0, inner = 0;
+        std::set<int> skins;
+        for (int y = 1; y <= side; ++y)
+            for (int x = 1; x <= side; ++x) {
+                blocks += with.at(x, y).solid(), inner += bare.at(x, y).solid();
+                if (with.at(x, y).solid()) skins.insert(with.at(x, y).skin);
+            }
+        CHECK(blocks >= 6);
+        CHECK(blocks < side * side / 8);
+        CHECK(skins.size() >= 4);
+        CHECK(skins.count(1) == 0);  // none looks like the wall
+        CHECK(inner == 0);
+    }
+    for (std::uint64_t stream = 0; stream < 20; ++stream) {
+        const auto e = fresh<invisible_goal_with_buildings>("train", stream);
+        const room expected = invisible_goal_with_buildings::arena(e.size);
+        CHECK(std::memcmp(&e.place, &expected, sizeof(room)) == 0);
+    }
+}
+
+TEST_CASE("an invisible goal is not to be seen, a visible one is, from where it is in sight") {
+    int differing = 0;
+    for (std::uint64_t stream = 0; stream < 40; ++stream) {
+        auto hidden = fresh<invisible_goal_with_buildings>("train", stream, "paper");
+        auto shown = fresh<visible_goal_with_buildings>("train", stream, "paper");
+        REQUIRE(hidden.goal_x == shown.goal_x);
+        REQUIRE(hidden.who == shown.who);
+        const auto frame = look(hidden);
+        auto moved = hidden;
+        moved.goal_x += 12345, moved.goal_y -= 54321;
+        CHECK(look(moved) == frame);  // nothing in the frame depends on the goal
+        differing += look(shown) != frame;
+        shown.place.objects_used = 0;
+        CHECK(look(shown) == frame);  // the oval is all the difference
+    }
+    CHECK(differing >= 5);
+    CHECK(differing <= 30);
+}
+
+TEST_CASE("in the empty arena the sky above the wall tells the direction") {
+    auto e = fresh<invisible_goal_empty_arena>("train_small", 4, "paper");
+    e.who.x = e.who.y = 6 * cell_length;
+    std::vector<std::vector<float>> upper;
+    for (int k = 0; k < 8; ++k) {
+        e.who.heading = k * full_turn / 8;
+        auto frame = look(e);
+        frame.resize(frame.size() * 35 / 72);  // what is above the horizon
+        for (const auto& other : upper) {
+            double sum = 0;
+            for (std::size_t i = 0; i < frame.size(); ++i) sum += std::fabs(frame[i] - other[i]);
+            CHECK(sum / static_cast<double>(frame.size()) > 0.005);
+        }
+        upper.push_back(frame);
+    }
+}
+
+// Human rows of Tables 12 to 14 (facts 2.7), over three episodes; random agents are far below.
+TEST_CASE_TEMPLATE("the oracle is above the paper's humans, and a random agent below", E, visible_goal_with_buildings,
+                   invisible_goal_with_buildings, invisible_goal_empty_arena) {
+    for (const auto& [level, human] : {std::pair{"train_small", 23.6f},
+                                       {"train_large", 23.6f},
+                                       {"holdout_interpolate", 23.5f},
+                                       {"holdout_extrapolate", 14.3f}}) {
+        CAPTURE(level);
+        float total = 0, aimless = 0;
+        philox actions(2, 3);
+        for (std::uint64_t stream = 0; stream < 3; ++stream) {
+            E e = fresh<E>(level, stream, "paper");
+            total += play_oracle(e);
+            E other = fresh<E>(level, stream, "paper");
+            for (outcome got{}; !got.done; aimless += got.reward) got = other.step(actions.below(8));
+        }
+        CHECK(total / 3 > human);
+        CHECK(aimless / 3 < 4);
+    }
+}
+
+TEST_CASE("no corner holds the oracle, at small fidelity either") {
+    for (const auto& named : suite_levels)
+        for (std::uint64_t stream = 0; stream < 10; ++stream) {
+            auto e = fresh<invisible_goal_with_buildings>(named.name, stream);
+            int since = 0;
+            for (outcome got{}; !got.done;) {
+                got = e.step(e.oracle());
+                since = got.reward > 0 ? 0 : since + 1;
+                REQUIRE(since < 100);  // 25 m and back
+            }
+        }
+}
+
+TEST_CASE("the body is never inside a wall, and numbers of a frame are in [0, 1]") {
+    for (const char* fidelity : {"small", "paper"}) {
+        auto e = fresh<visible_goal_with_buildings>("train", 9, fidelity);
+        philox actions(4, 4);
+        for (int t = 0; t < 20000; ++t) {
+            if (e.step(actions.below(8)).done) e.reset();
+            REQUIRE_FALSE(collides(e.place, e.who.x, e.who.y, visible_goal_with_buildings::body));
+            if (t % 200 == 0) {
+                REQUIRE(e.valid());
+                for (const float p : look(e)) REQUIRE((p >= 0 && p <= 1));
+            }
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("damaged bytes are refused, or are an episode after all", E, visible_goal_with_buildings,
+                   invisible_goal_with_buildings, invisible_goal_empty_arena) {
+    philox random(6, 6);
+    int refused = 0;
+    for (int trial = 0; trial < 3000; ++trial) {
+        E e = fresh<E>("train", static_cast<std::uint64_t>(trial % 7));
+        const E intact = e;
+        auto* bytes = reinterpret_cast<unsigned char*>(&e);
+        const std::size_t first = sizeof(e.level);
+        for (int k = 0; k <= trial % 3; ++k)
+            // Half of the damage to what comes before the room.
+            bytes[first +
+                  static_cast<std::size_t>(random.below(trial % 2 ? 68 : static_cast<int>(sizeof(E) - first)))] =
+                static_cast<unsigned char>(random.next());
+        if (!e.valid()) {
+            ++refused;
+            continue;
+        }
+        REQUIRE(std::memcmp(&e.place, &intact.place, sizeof(room)) == 0);
+        look(e);
+        e.oracle();
+        for (int t = 0; t < 20; ++t)
+            if (e.step(random.below(8)).done) e.reset();
+        CHECK_FALSE(collides(e.place, e.who.x, e.who.y, E::body));
+    }
+    CHECK(refused > 1200);
+    CHECK(fresh<E>("train", 1).valid());
+}
