@@ -24,11 +24,11 @@
 
 namespace engram {
 
-/// Whether a disc can be moved along the straight line from one place to the other; tried every 16th of a cell.
+/// Whether a disc can be moved along the straight line from one place to the other; tried every 8th of a cell.
 inline bool free_line(const room& in, int from_x, int from_y, int to_x, int to_y, int radius) {
     const std::int64_t dx = to_x - from_x, dy = to_y - from_y;
     const std::int64_t wide = dx < 0 ? -dx : dx, tall = dy < 0 ? -dy : dy;
-    const std::int64_t pieces = (wide > tall ? wide : tall) / (cell_length / 16) + 1;
+    const std::int64_t pieces = (wide > tall ? wide : tall) / (cell_length / 8) + 1;
     for (std::int64_t k = 0; k <= pieces; ++k)
         if (collides(in, static_cast<int>(from_x + dx * k / pieces), static_cast<int>(from_y + dy * k / pieces),
                      radius))

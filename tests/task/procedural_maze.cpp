@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+#include "engram/task/procedural_maze.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace engram;
+
+namespace {
+
+procedural_maze fresh(const std::string& level, std::uint64_t stream, const char* fidelity = "small") {
+    task_options options;
+    options.fidelity = fidelity;
+    procedural_maze made = procedural_maze::make(level, options, nullptr);
+    made.random = philox(31, stream);
+    made.reset();
+    return made;
+}
+
+bool same(const procedural_maze& a, const procedural_maze& b) {
+    return std::memcmp(&a, &b, sizeof(procedural_maze)) == 0;
+}
+
+std::vector<float> look(const procedural_maze& from) {
+    std::vector<float> pixels(static_cast<std::size_t>(from.level.height * from.level.width * 3));
+    from.observe(nullptr, pixels.data());
+    return pixels;
+}
+
+bool at_spawn(const procedural_maze& e) {
+    for (int i = 0; i < e.spawn_count; ++i)
+        if (e.who.x >> 16 == e.spawns[i].x && e.who.y >> 16 == e.spawns[i].y) return true;
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("nine levels, two frame sizes, 120 s and 60 s") {
+    task_options options;
+    const task_info small = procedural_maze::describe(options);
+    options.fidelity = "paper";
+    const task_info paper = procedural_maze::describe(options);
+    CHECK(small.name == "visible_goal_procedural_maze");
+    CHECK(small.observation == observation_shape{12, 16, 3});
+    CHECK(paper.observation == observation_shape{72, 96, 3});
+    CHECK(small.actions == 8);
+    CHECK(small.levels.size() == 9);
+    CHECK(small.judged_levels() == std::vector<std::string>{"train", "holdout_interpolate", "holdout_extrapolate"});
+    CHECK(small.level("train").longest_episode == 240);
+    CHECK(paper.level("train").longest_episode == 1800);
+    CHECK(paper.maximum_reward("train") == 0);
+    CHECK(std::isnan(paper.level("train").random_reward));
+}
+
+// Sides and rows (from 1) of facts 2.2 and 2.5; interpolate and extrapolate with train stimuli are ours.
+TEST_CASE("mazes have the sizes of the suite, and the goal is in the rows of its split, in all of them") {
+    struct expected {
+        const char* level;
+        int side, first, last;
+    };
+    for (const expected& of : {expected{"train_small", 11, 2, 5},
+                               {"train_large", 21, 2, 10},
+                               {"interpolate", 15, 2, 7},
+                               {"extrapolate", 27, 2, 13},
+                               {"holdout_small", 11, 7, 10},
+                               {"holdout_large", 21, 12, 20},
+                               {"holdout_interpolate", 15, 9, 14},
+                               {"holdout_extrapolate", 27, 15, 26}}) {
+        CAPTURE(of.level);
+        std::set<int> rows;
+        std::set<std::pair<int, int>> places;
+        auto e = fresh(of.level, 1);
+        int objects = 0;
+        for (int episode = 0; episode < 250; ++episode, e.reset()) {
+            CHECK(e.place.width == of.side);
+            rows.insert(e.goal.y + 1), places.insert({e.goal.x, e.goal.y});
+            REQUIRE_FALSE(e.place.at(e.goal.x, e.goal.y).solid());
+            REQUIRE(at_spawn(e));
+            REQUIRE_FALSE(within_reach(e.who, e.place.objects[0].x, e.place.objects[0].y, procedural_maze::reach));
+            REQUIRE(e.valid());
+            objects += e.place.objects_used - 1;
+            for (int i = 0; i < e.place.objects_used; ++i) {
+                const room_object& o = e.place.objects[i];
+                CHECK_FALSE(e.place.at(o.x >> 16, o.y >> 16).solid());
+                CHECK(o.solid == 0);
+                CHECK((o.form == shape::ball) == (i == 0));  // nothing looks like the goal
+            }
+        }
+        CHECK(*rows.begin() == of.first);
+        CHECK(*rows.rbegin() == of.last);
+        CHECK(rows.size() == of.last - of.first + 1);
+        CHECK(places.size() > 15);
+        const int wanted = of.side == 11 ? 5 : of.side == 15 ? 10 : 15;
+        CHECK(objects > 0.8 * 250 * wanted);
+        CHECK(objects <= 250 * wanted);
+    }
+    std::set<int> sides;
+    auto e = fresh("train", 1);
+    for (int episode = 0; episode < 40; ++episode, e.reset()) sides.insert(e.place.width);
+    CHECK(sides == std::set<int>{11, 21});
+}
+
+TEST_CASE("the same seed gives the same episode; another episode has another maze") {
+    auto a = fresh("train", 5), b = fresh("train", 5);
+    const auto c = fresh("train", 6);
+    CHECK(same(a, b));
+    CHECK_FALSE(same(a, c));
+    philox actions(1, 1);
+    for (int t = 0; t < 500; ++t) {
+        const int action = actions.below(8);
+        const outcome x = a.step(action), y = b.step(action);
+        REQUIRE(x.reward == y.reward);
+        if (x.done) {
+            const room before = a.place;
+            a.reset(), b.reset();
+            CHECK(std::memcmp(&before, &a.place, sizeof(room)) != 0);
+        }
+        REQUIRE(same(a, b));
+    }
+}
+
+TEST_CASE("the goal pays 10, then the same maze starts from another place, until the time is over") {
+    for (const char* level : {"train_small", "holdout_extrapolate"})
+        for (const char* fidelity : {"small", "paper"}) {
+            auto e = fresh(level, 3, fidelity);
+            const room before = e.place;
+            std::set<std::pair<int, int>> spawned;
+            int steps = 0, found = 0;
+            for (outcome got{}; !got.done; ++steps) {
+                got = e.step(e.oracle());
+                CHECK((got.reward == 0 || got.reward == 10));
+                if (got.reward == 0) continue;
+                ++found;
+                CHECK(at_spawn(e));
+                spawned.insert({e.who.x, e.who.y});
+            }
+            CHECK(std::memcmp(&before, &e.place, sizeof(room)) == 0);
+            CHECK(steps == (fidelity[0] == 's' ? 240 : 1800));
+            CHECK(found >= 3);
+            CHECK(spawned.size() > 2);
+        }
+}
+
+// Table 15 (facts 2.7), over 3 episodes; the oracle of 10 episodes measured 592, 257, 391, 165.
+TEST_CASE("the oracle is above the paper's humans, a random agent far below") {
+    for (const auto& [level, human] : {std::pair{"train_small", 364.0f},
+                                       {"train_large", 104.0f},
+                                       {"holdout_interpolate", 198.0f},
+                                       {"holdout_extrapolate", 86.0f}}) {
+        CAPTURE(level);
+        float total = 0, aimless = 0;
+        philox actions(2, 3);
+        for (std::uint64_t stream = 0; stream < 3; ++stream) {
+            auto e = fresh(level, stream, "paper"), other = e;
+            for (outcome got{}; !got.done; total += got.reward) got = e.step(e.oracle());
+            for (outcome got{}; !got.done; aimless += got.reward) got = other.step(actions.below(8));
+        }
+        CHECK(total / 3 > human);
+        CHECK(aimless / 3 < 0.25f * human);
+    }
+}
+
+TEST_CASE("no corner holds the oracle") {
+    for (const char* fidelity : {"small", "paper"})
+        for (const auto& named : suite_levels)
+            for (std::uint64_t stream = 0; stream < (fidelity[0] == 's' ? 8 : 1); ++stream) {
+                auto e = fresh(named.name, stream, fidelity);
+                int since = 0;
+                for (outcome got{}; !got.done;) {
+                    got = e.step(e.oracle());
+                    since = got.reward > 0 ? 0 : since + 1;
+                    REQUIRE(since < (fidelity[0] == 's' ? 160 : 600));  // 160 cells of way
+                }
+            }
+}
+
+TEST_CASE("the body is never inside a wall, and numbers of a frame are in [0, 1]") {
+    for (const char* fidelity : {"small", "paper"}) {
+        auto e = fresh("train", 9, fidelity);
+        philox actions(4, 4);
+        for (int t = 0; t < 20000; ++t) {
+            if (e.step(actions.below(8)).done) e.reset();
+            REQUIRE_FALSE(collides(e.place, e.who.x, e.who.y, procedural_maze::body));
+            if (t % 200 == 0) {
+                REQUIRE(e.valid());
+                const auto frame = look(e);
+                const auto [least, most] = std::minmax_element(frame.begin(), frame.end());
+                REQUIRE((*least >= 0 && *most <= 1));
+            }
+        }
+    }
+}
+
+TEST_CASE("the goal is to be seen from a cell that has it in sight") {
+    int seen = 0;
+    for (std::uint64_t stream = 0; stream < 10; ++stream) {
+        auto e = fresh("train_small", stream, "paper");
+        for (const auto& [dx, dy, heading] :
+             {std::tuple{-1, 0, 0}, {0, -1, full_turn / 4}, {1, 0, full_turn / 2}, {0, 1, 3 * full_turn / 4}}) {
+            if (e.place.at(e.goal.x + dx, e.goal.y + dy).solid()) continue;
+            e.who = {e.place.objects[0].x + dx * cell_length, e.place.objects[0].y + dy * cell_length, heading};
+            const auto frame = look(e);
+            const float* middle = frame.data() + (36 * 96 + 48) * 3;
+            CHECK(middle[0] > 0.6f);  // gold
+            CHECK(middle[1] > 0.4f);
+            CHECK(middle[2] < 0.2f);
+            ++seen;
+        }
+    }
+    CHECK(seen >= 10);
+}
+
+TEST_CASE("damaged bytes are refused, or can be walked and seen without harm") {
+    philox random(6, 6);
+    int refused = 0;
+    for (int trial = 0; trial < 2500; ++trial) {
+        auto e = fresh(trial % 2 ? "train" : "holdout_extrapolate", static_cast<std::uint64_t>(trial % 7));
+        auto* bytes = reinterpret_cast<unsigned char*>(&e);
+        const auto first = static_cast<int>(sizeof(e.level) + sizeof(e.random));
+        const auto room_at = static_cast<int>(reinterpret_cast<unsigned char*>(&e.place) - bytes);
+        const int all = static_cast<int>(sizeof(e));
+        const int tail = room_at + static_cast<int>(sizeof(room));
+        for (int k = 0; k <= trial % 4; ++k) {
+            const int kind = random.below(4);
+            const int from = kind == 0 ? first : kind == 1 ? room_at : kind == 2 ? room_at + 28 : tail;
+            const int to = kind == 0 ? room_at : kind == 1 ? room_at + 28 : kind == 2 ? tail : all;
+            const int where = from + random.below(to - from);
+            bytes[where] = static_cast<unsigned char>(random.next());
+        }
+        if (!e.valid()) {
+            ++refused;
+            continue;
+        }
+        look(e);
+        e.oracle();
+        for (int t = 0; t < 20; ++t)
+            if (e.step(random.below(8)).done) e.reset();
+    }
+    CHECK(refused > 600);
+    auto lone = fresh("train", 1);
+    lone.spawn_count = 1;
+    CHECK_FALSE(lone.valid());
+}
