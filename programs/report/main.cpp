@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// engram-report RUN... : one HTML page, one CSV file and one table of text from run folders.
+// engram-report RUN... : one HTML page, CSV files and tables of text from run folders.
 
 #include <algorithm>
 #include <cstdio>
@@ -9,7 +9,10 @@
 #include <vector>
 
 #include <engram/core/error.hpp>
+#include <engram/core/settings.hpp>
 #include <engram/evaluate/comparison_table.hpp>
+#include <engram/evaluate/heatmap.hpp>
+#include <engram/evaluate/measure_references.hpp>
 #include <engram/evaluate/report_page.hpp>
 #include <engram/io/file.hpp>
 
@@ -18,22 +21,26 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* usage =
-    "usage: engram-report RUN... [--out FILE] [--csv FILE] [--title TEXT]\n\n"
+    "usage: engram-report RUN... [--out FILE] [--csv FILE] [--title TEXT]\n"
+    "       engram-report --measure-references EPISODES\n\n"
     "Compares runs (folders that train and evaluate wrote): prints a table, writes one HTML page and the table as "
-    "CSV.\n\n"
+    "CSV. Runs on several tasks of the Memory Tasks Suite also give maps of normalised scores, with the paper's own; "
+    "as CSV they stand beside the table, with the ending .heatmap.csv.\n\n"
     "  --out FILE     the page; default: report.html in the folder that holds the runs\n"
     "  --csv FILE     the table; default: beside the page, with the ending .csv\n"
-    "  --title TEXT   the page's headline in place of the one that the data give\n";
+    "  --title TEXT   the page's headline in place of the one that the data give\n"
+    "  --measure-references EPISODES   play the suite with random actions and with the oracle, and print the header\n"
+    "                 that holds what they earn (include/engram/evaluate/reference_table.hpp)\n";
 
 struct options {
     std::vector<std::string> runs;
-    std::string out, csv, title;
+    std::string out, csv, title, references;
     bool help = false;
 };
 
 options parse(int argc, char** argv) {
     options o;
-    const std::vector<std::string> flags{"--out", "--csv", "--title", "--help"};
+    const std::vector<std::string> flags{"--out", "--csv", "--title", "--measure-references", "--help"};
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         if (!word.starts_with("-") || word == "-") {
@@ -47,7 +54,10 @@ options parse(int argc, char** argv) {
             continue;
         }
         engram::require_known("flag", flag, flags);
-        std::string& value = flag == "--out" ? o.out : flag == "--csv" ? o.csv : o.title;
+        std::string& value = flag == "--out"     ? o.out
+                             : flag == "--csv"   ? o.csv
+                             : flag == "--title" ? o.title
+                                                 : o.references;
         if (equals != std::string::npos) {
             value = word.substr(equals + 1);
         } else {
@@ -92,7 +102,18 @@ int report(const options& o) {
     engram::write_file(out, page.html());
     engram::write_file(csv, engram::comparison_csv(page.tasks()));
     for (const auto& task : page.tasks()) std::printf("%s\n", engram::comparison_text(task).c_str());
+    std::vector<engram::heat_map> maps;
+    for (auto& map : engram::measured_heat_maps(runs)) {
+        if (map.tasks.size() < 2) continue;
+        maps.push_back(engram::published_heat_map(map.level, map.tasks));
+        maps.insert(maps.end() - 1, std::move(map));
+    }
+    for (const auto& map : maps) std::printf("%s\n", engram::heat_map_text(map).c_str());
     std::printf("%s\n%s\n", out.c_str(), csv.c_str());
+    if (maps.empty()) return 0;
+    const std::string map_csv = fs::path(csv).replace_extension(".heatmap.csv").string();
+    engram::write_file(map_csv, engram::heat_map_csv(maps));
+    std::printf("%s\n", map_csv.c_str());
     return 0;
 }
 
@@ -103,6 +124,12 @@ int main(int argc, char** argv) {
         const options o = parse(argc, argv);
         if (o.help) {
             std::fputs(usage, stdout);
+            return 0;
+        }
+        if (!o.references.empty()) {
+            const int episodes = engram::parse<int>("--measure-references", o.references);
+            engram::require(episodes > 1, "--measure-references: expected 2 episodes or more, got ", episodes);
+            std::fputs(engram::reference_header(episodes).c_str(), stdout);
             return 0;
         }
         return report(o);

@@ -12,6 +12,7 @@
 
 #include <engram/evaluate/comparison_table.hpp>
 #include <engram/evaluate/headline.hpp>
+#include <engram/evaluate/heatmap_view.hpp>
 #include <engram/evaluate/learning_curve.hpp>
 #include <engram/evaluate/report_style.hpp>
 #include <engram/evaluate/retrieval_view.hpp>
@@ -43,7 +44,9 @@ public:
         std::vector<std::pair<const task_comparison*, std::string>> acting;
         for (const auto& task : tasks_)
             if (task.kind == run_kind::agent) acting.emplace_back(&task, name_of(task));
-        if (acting.size() > 1) out += html_heat_map(acting);
+        const std::string maps = html_heat_maps(runs_);
+        out += maps;
+        if (acting.size() > 1 && (maps.empty() || beyond_suite())) out += html_heat_map(acting);
         for (const auto& task : tasks_) out += task_section(task);
         out += runs_section();
         return out + "<footer>Made by engram-report from " + counted(static_cast<int>(runs_.size()), "run folder") +
@@ -58,6 +61,10 @@ private:
     }
     bool only_sequences() const {
         return std::all_of(tasks_.begin(), tasks_.end(), [](auto& t) { return t.kind != run_kind::agent; });
+    }
+    bool beyond_suite() const {
+        return std::any_of(tasks_.begin(), tasks_.end(),
+                           [](auto& t) { return t.kind == run_kind::agent && !suite_index(t.task); });
     }
     std::string noun() const { return any_sequences() ? "model" : "agent"; }
 

@@ -57,6 +57,8 @@ background:color-mix(in srgb,var(--accent) calc(var(--v)*78%),var(--track))}
 .heat td.strong{color:#fff}.heat td.none{background:none;color:var(--faint)}.heat th{border-bottom:0}
 .heat thead th{text-align:center;white-space:normal;vertical-align:bottom}
 @media (prefers-color-scheme:dark){.heat td.strong{color:#0e1017}}
+.stack{display:grid;gap:24px}.unknown{fill:none;stroke:var(--rule);stroke-width:1}svg.heatmap{margin:6px 0 0}
+.footnotes{color:var(--soft);font-size:13.5px;padding-left:18px;max-width:60em}
 .figures{display:flex;flex-wrap:wrap;gap:14px 44px;list-style:none;padding:0;margin:18px 0 14px}
 .figures li{color:var(--soft);font-size:15px;max-width:21em}.figures b{font-size:26px;color:var(--ink);font-weight:600}
 .figures span{display:block;font-size:13.5px;line-height:1.4}

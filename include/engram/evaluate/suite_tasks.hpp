@@ -17,25 +17,26 @@ struct suite_task {
     const char* name;   // in the registry, and below
     const char* also;   // another name of the same task
     const char* title;  // in a column's head
+    const char* code;   // where there is little room
     const char* family;
     double alpha;  // of the exponential average over training episodes
 };
 
 // clang-format off
 inline constexpr std::array<suite_task, 13> suite_tasks{{
-    {"arbitrary_visuomotor_mapping",  "",                       "Visuomotor Mapping",     "PsychLab",            0.05},
-    {"continuous_recognition",        "",                       "Continuous Recognition", "PsychLab",            0.05},
-    {"change_detection",              "",                       "Change Detection",       "PsychLab",            0.05},
-    {"what_then_where",               "",                       "What Then Where",        "PsychLab",            0.05},
-    {"spot_diff_basic",               "spot_diff",              "Basic",                  "Spot the Difference", 0.001},
-    {"spot_diff_passive",             "",                       "Passive",                "Spot the Difference", 0.001},
-    {"spot_diff_multi",               "spot_diff_multi_object", "Multi-Object",           "Spot the Difference", 0.001},
-    {"spot_diff_motion",              "",                       "Motion",                 "Spot the Difference", 0.001},
-    {"visible_goal_with_buildings",   "",                       "Visible, Buildings",     "Goal Navigation",     0.001},
-    {"invisible_goal_with_buildings", "",                       "Invisible, Buildings",   "Goal Navigation",     0.001},
-    {"invisible_goal_empty_arena",    "",                       "Invisible, Empty Arena", "Goal Navigation",     0.001},
-    {"visible_goal_procedural_maze",  "explore_goal_locations", "Procedural Maze",        "Goal Navigation",     0.05},
-    {"transitive_inference",          "",                       "Transitive Inference",   "Inference",           0.001},
+    {"arbitrary_visuomotor_mapping",  "",                       "Visuomotor Mapping",     "AVM",   "PsychLab",            0.05},
+    {"continuous_recognition",        "",                       "Continuous Recognition", "CR",    "PsychLab",            0.05},
+    {"change_detection",              "",                       "Change Detection",       "CD",    "PsychLab",            0.05},
+    {"what_then_where",               "",                       "What Then Where",        "WTW",   "PsychLab",            0.05},
+    {"spot_diff",                     "spot_diff_basic",        "Basic",                  "SD",    "Spot the Difference", 0.001},
+    {"spot_diff_passive",             "",                       "Passive",                "SD-P",  "Spot the Difference", 0.001},
+    {"spot_diff_multi",               "spot_diff_multi_object", "Multi-Object",           "SD-MO", "Spot the Difference", 0.001},
+    {"spot_diff_motion",              "",                       "Motion",                 "SD-M",  "Spot the Difference", 0.001},
+    {"visible_goal_with_buildings",   "",                       "Visible, Buildings",     "VGB",   "Goal Navigation",     0.001},
+    {"invisible_goal_with_buildings", "",                       "Invisible, Buildings",   "IGB",   "Goal Navigation",     0.001},
+    {"invisible_goal_empty_arena",    "",                       "Invisible, Empty Arena", "IGE",   "Goal Navigation",     0.001},
+    {"visible_goal_procedural_maze",  "explore_goal_locations", "Procedural Maze",        "MAZE",  "Goal Navigation",     0.05},
+    {"transitive_inference",          "",                       "Transitive Inference",   "TI",    "Inference",           0.001},
 }};
 
 /// The levels by which the paper judges.
