@@ -29,7 +29,7 @@ ENGRAM_HD colour inference_colour(bool holdout, int i) {
                                 {255, 130, 180}, {255, 140, 0}, {140, 40, 170}, {128, 128, 128}, {210, 180, 140}};
     // slate yellow brown lime magenta mint navy olive teal turquoise
     constexpr colour held[] = {{95, 110, 130},  {240, 225, 40}, {120, 70, 25},  {160, 250, 40}, {240, 40, 220},
-                               {170, 250, 200}, {15, 15, 110},  {115, 115, 10}, {0, 110, 110},  {60, 225, 220}};
+                               {170, 250, 200}, {15, 15, 110},  {130, 140, 10}, {0, 110, 110},  {60, 225, 220}};
     return holdout ? held[i] : train[i];
 }
 

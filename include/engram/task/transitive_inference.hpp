@@ -78,7 +78,7 @@ struct transitive_inference {
         level.base = find_suite_level(info, name);
         level.time = time_of(options);
         level.length = paper ? 10 : 3, level.breadth = paper ? 9 : 3;
-        level.behind = cells(paper ? 1.5 : 0.6), level.ahead = cells(paper ? 4.5 : 1.5);
+        level.behind = cells(paper ? 1.5 : 0.6), level.ahead = cells(paper ? 4.25 : 1.5);
         level.aside = cells(paper ? 1.5 : 0.65), level.box = cells(paper ? 0.7 : 0.35);
         level.high = cells(paper ? 1 : 0.6), level.body = cells(paper ? 0.25 : 0.15);
         level.limit = seconds(options) * frames_per_second;
