@@ -199,10 +199,10 @@ TEST_CASE("agents and sequence models on one page have a section of their kind e
     CHECK(!has(one, "<table class='heat'>"));  // one task of agents needs no map
     CHECK(has(one, "aria-label='KL, nats over time step'"));
     CHECK(has(one, "aria-label='episode reward over environment steps'"));
-    for (std::size_t i = 4; i < runs.size(); i += 3) runs[i].task = "continuous_recognition";
+    for (std::size_t i = 4; i < runs.size(); i += 3) runs[i].task = "t_maze";
     const std::string two = report_page(runs, "").html();
     const std::string heat = two.substr(two.find("<table class='heat'>"), two.find("</table>") - two.find("<table"));
-    CHECK(has(heat, "Continuous recognition"));
+    CHECK(has(heat, "T maze"));
     CHECK(!has(heat, "Perfect recall"));
     CHECK(!has(heat, "VRNN"));
 }

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <engram/evaluate/heatmap.hpp>
@@ -198,6 +199,16 @@ inline std::string html_heat_maps(const std::vector<run_record>& runs) {
         if (!notes.empty()) out += "<ul class='footnotes'>" + notes + "</ul>";
     }
     return out.empty() ? out : "<section>" + out + "</section>\n";
+}
+
+/// All tasks of agents at a glance: the maps of the suite, and in % of the maximum where a task is not of the suite or
+/// nothing has a score.
+inline std::string html_all_tasks(const std::vector<run_record>& runs,
+                                  const std::vector<std::pair<const task_comparison*, std::string>>& tasks) {
+    const std::string maps = html_heat_maps(runs);
+    const bool whole = !maps.empty() && std::all_of(tasks.begin(), tasks.end(),
+                                                    [](const auto& t) { return suite_index(t.first->task); });
+    return whole ? maps : maps + html_heat_map(tasks);
 }
 
 }  // namespace engram

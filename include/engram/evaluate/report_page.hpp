@@ -44,9 +44,7 @@ public:
         std::vector<std::pair<const task_comparison*, std::string>> acting;
         for (const auto& task : tasks_)
             if (task.kind == run_kind::agent) acting.emplace_back(&task, name_of(task));
-        const std::string maps = html_heat_maps(runs_);
-        out += maps;
-        if (acting.size() > 1 && (maps.empty() || beyond_suite())) out += html_heat_map(acting);
+        if (acting.size() > 1) out += html_all_tasks(runs_, acting);
         for (const auto& task : tasks_) out += task_section(task);
         out += runs_section();
         return out + "<footer>Made by engram-report from " + counted(static_cast<int>(runs_.size()), "run folder") +
@@ -61,10 +59,6 @@ private:
     }
     bool only_sequences() const {
         return std::all_of(tasks_.begin(), tasks_.end(), [](auto& t) { return t.kind != run_kind::agent; });
-    }
-    bool beyond_suite() const {
-        return std::any_of(tasks_.begin(), tasks_.end(),
-                           [](auto& t) { return t.kind == run_kind::agent && !suite_index(t.task); });
     }
     std::string noun() const { return any_sequences() ? "model" : "agent"; }
 
