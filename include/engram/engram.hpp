@@ -113,10 +113,17 @@
 #include <engram/task/glyph_data.hpp>
 #include <engram/task/glyph_sequence.hpp>
 #include <engram/task/glyphs.hpp>
+#include <engram/task/goal_arena.hpp>
+#include <engram/task/grid_path.hpp>
+#include <engram/task/maze_generator.hpp>
+#include <engram/task/motion_pattern.hpp>
 #include <engram/task/panel.hpp>
+#include <engram/task/plugged.hpp>
+#include <engram/task/procedural_maze.hpp>
 #include <engram/task/psychlab.hpp>
 #include <engram/task/ray_caster.hpp>
 #include <engram/task/recall_sequences.hpp>
+#include <engram/task/recognition_level.hpp>
 #include <engram/task/registry.hpp>
 #include <engram/task/room.hpp>
 #include <engram/task/rotation.hpp>
@@ -125,6 +132,8 @@
 #include <engram/task/sequence_stream.hpp>
 #include <engram/task/sight.hpp>
 #include <engram/task/solids.hpp>
+#include <engram/task/spot_diff.hpp>
+#include <engram/task/spot_diff_rooms.hpp>
 #include <engram/task/stimulus.hpp>
 #include <engram/task/stimulus_data.hpp>
 #include <engram/task/stroke_glyphs.hpp>
@@ -134,9 +143,11 @@
 #include <engram/task/t_maze.hpp>
 #include <engram/task/texture.hpp>
 #include <engram/task/time_step.hpp>
+#include <engram/task/transitive_inference.hpp>
 #include <engram/task/what_then_where.hpp>
 
 #include <engram/io/file.hpp>
+#include <engram/io/gif.hpp>
 #include <engram/io/gzip.hpp>
 #include <engram/io/idx.hpp>
 #include <engram/io/npy.hpp>

@@ -17,9 +17,13 @@
 #include "engram/task/change_detection.hpp"
 #include "engram/task/continuous_recognition.hpp"
 #include "engram/task/environment.hpp"
+#include "engram/task/goal_arena.hpp"
 #include "engram/task/plugged.hpp"
+#include "engram/task/procedural_maze.hpp"
+#include "engram/task/spot_diff.hpp"
 #include "engram/task/stimulus_data.hpp"
 #include "engram/task/t_maze.hpp"
+#include "engram/task/transitive_inference.hpp"
 #include "engram/task/what_then_where.hpp"
 
 namespace engram {
@@ -89,10 +93,21 @@ inline std::vector<registered_task>& added_tasks() {
 
 inline std::vector<registered_task> registered_tasks() {
     std::vector<registered_task> all{
+        // The Memory Tasks Suite (facts 2), in the order of the paper's tables.
         register_task<arbitrary_visuomotor_mapping>(),
         register_task<continuous_recognition>(),
         register_task<change_detection>(),
         register_task<what_then_where>(),
+        register_task<spot_diff>(),
+        register_task<spot_diff_passive>(),
+        register_task<spot_diff_multi>(),
+        register_task<spot_diff_motion>(),
+        register_task<visible_goal_with_buildings>(),
+        register_task<invisible_goal_with_buildings>(),
+        register_task<invisible_goal_empty_arena>(),
+        register_task<procedural_maze>(),
+        register_task<transitive_inference>(),
+        // Facts 3.7.
         register_task<t_maze>(),
     };
     all.insert(all.end(), added_tasks().begin(), added_tasks().end());
