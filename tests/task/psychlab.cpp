@@ -35,11 +35,25 @@ std::shared_ptr<const stimulus_set> stimuli(const task_options& options) {
     return options.fidelity == "paper" ? large : small;
 }
 
+// Not inlined wherever they stand, as the members are: a minute of compiler time.
+template <class E>
+[[gnu::noinline]] outcome frame_of(E& task, int action) {
+    return psychlab_frame(task, action);
+}
+template <class E>
+[[gnu::noinline]] outcome step_of(E& task, int action) {
+    return task.step(action);
+}
+template <class E>
+[[gnu::noinline]] void reset_of(E& task) {
+    task.reset();
+}
+
 template <class E>
 E fresh(const std::string& level, const task_options& options, std::uint64_t seed = 1) {
     E made = E::make(level, options, stimuli<E>(options).get());
     made.random = philox(seed, 7);
-    made.reset();
+    reset_of(made);
     return made;
 }
 
@@ -59,7 +73,7 @@ template <class E>
 void play_until(E& task, phase_kind wanted) {
     for (int frame = 0; task.clock.kind != wanted; ++frame) {
         REQUIRE(frame < 2000);
-        REQUIRE_FALSE(psychlab_frame(task, task.oracle()).done);
+        REQUIRE_FALSE(frame_of(task, task.oracle()).done);
     }
 }
 
@@ -85,11 +99,11 @@ TEST_CASE("the oracle earns every trial of every level, at both fidelities") {
                 const auto options = at(fidelity, scheme);
                 for (const auto& level : E::describe(options).level_details) {
                     E task = fresh<E>(level.name, options);
-                    for (int episode = 0; episode < 4; ++episode, task.reset()) {
+                    for (int episode = 0; episode < 4; ++episode, reset_of(task)) {
                         float total = 0;
                         int steps = 0;
                         for (bool done = false; !done; ++steps) {
-                            const outcome got = task.step(task.oracle());
+                            const outcome got = step_of(task, task.oracle());
                             total += got.reward;
                             done = got.done;
                         }
@@ -169,7 +183,7 @@ TEST_CASE("small visuomotor mapping and recognition: bits and episodes stay as r
 TEST_CASE("an episode starts anywhere within 45 degrees, looking level at a cross") {
     int least = 0, most = 0;
     continuous_recognition task = fresh<continuous_recognition>("train", at("paper"));
-    for (int i = 0; i < 2000; ++i, task.reset()) {
+    for (int i = 0; i < 2000; ++i, reset_of(task)) {
         least = std::min(least, task.clock.eye.yaw);
         most = std::max(most, task.clock.eye.yaw);
         CHECK(task.clock.eye.pitch == 0);
@@ -185,10 +199,10 @@ TEST_CASE("the cross waits for the gaze, for one frame") {
     for_all([]<class E>(E) {
         E task = fresh<E>("train", at("paper"));
         task.clock.eye = {2000, 0};
-        for (int i = 0; i < 100; ++i) psychlab_frame(task, nothing);
+        for (int i = 0; i < 100; ++i) frame_of(task, nothing);
         CHECK(task.clock.kind == phase_kind::fixate);
         int frames = 0;
-        for (; task.clock.kind == phase_kind::fixate; ++frames) psychlab_frame(task, static_cast<int>(looking::left));
+        for (; task.clock.kind == phase_kind::fixate; ++frames) frame_of(task, static_cast<int>(looking::left));
         CHECK(frames == 5);  // 2000 - 5 * 383 = 85; 4 frames leave 468, and the zone ends at 390
         CHECK(task.clock.kind == task.plan(0).kind);
     });
@@ -217,7 +231,7 @@ TEST_CASE("the reward is paid when the gaze leaves the button, and one frame lat
             for (int i = 0; task.clock.kind == phase_kind::respond; ++i) {
                 REQUIRE(i < 200);
                 CHECK(task.event().has_value());
-                CHECK(psychlab_frame(task, look_at_button(task.clock.eye, wanted)).reward == 0);
+                CHECK(frame_of(task, look_at_button(task.clock.eye, wanted)).reward == 0);
             }
             CHECK(task.clock.kind == phase_kind::feedback);
             CHECK(task.clock.response == wanted);
@@ -227,18 +241,18 @@ TEST_CASE("the reward is paid when the gaze leaves the button, and one frame lat
             const shade seen = middle_of(look(task));
             CHECK((right ? seen.g : seen.r) > 0.5f);
             CHECK((right ? seen.r : seen.g) < 0.5f);
-            for (int i = 0; i < 90; ++i) CHECK(psychlab_frame(task, nothing).reward == 0);
+            for (int i = 0; i < 90; ++i) CHECK(frame_of(task, nothing).reward == 0);
             CHECK(task.clock.trial == 0);
             float paid = 0;
             for (int i = 0; task.clock.kind == phase_kind::feedback; ++i) {
                 REQUIRE(i < 10);
-                paid += psychlab_frame(task, look_at_middle(task.clock.eye)).reward;
+                paid += frame_of(task, look_at_middle(task.clock.eye)).reward;
                 CHECK((paid > 0) == (right && !task.clock.eye.on(button_zone(wanted))));
             }
             CHECK(paid == (right ? 1 : 0));
             CHECK(task.clock.trial == 1);
             CHECK(task.clock.kind == phase_kind::gap);
-            psychlab_frame(task, nothing);
+            frame_of(task, nothing);
             CHECK(task.clock.kind == phase_kind::fixate);
         }
     });
@@ -251,7 +265,7 @@ TEST_CASE("passing over counts: two agent steps past a button answer and are pai
         task.where = answer;
         task.clock.eye = {-5500, 0};  // the button spans 5636 to 6712
         float paid = 0;
-        for (int i = 0; i < 2; ++i) paid += task.step(static_cast<int>(looking::left)).reward;
+        for (int i = 0; i < 2; ++i) paid += step_of(task, static_cast<int>(looking::left)).reward;
         CHECK(task.clock.trial == 1);
         CHECK(paid == (answer == 0 ? 1 : 0));
     }
@@ -263,9 +277,9 @@ TEST_CASE("who does nothing is stopped by the timeout, who looks away by frame 3
             E task = fresh<E>(level, at("paper"));
             task.clock.eye = {3000, 0};
             int frames = 0;
-            for (bool done = false; !done; ++frames) done = psychlab_frame(task, nothing).done;
+            for (bool done = false; !done; ++frames) done = frame_of(task, nothing).done;
             CHECK(frames == 4 * E::describe(at("paper")).level(level).longest_episode);
-            task.reset();
+            reset_of(task);
             task.clock.eye = {7000, 0};  // the panel ends at 6712
             frames = 0;
             for (bool done = false; !done; ++frames) {
@@ -273,7 +287,7 @@ TEST_CASE("who does nothing is stopped by the timeout, who looks away by frame 3
                 const int action = frames == 200   ? static_cast<int>(looking::left)
                                    : frames == 201 ? static_cast<int>(looking::right)
                                                    : nothing;
-                done = psychlab_frame(task, action).done;
+                done = frame_of(task, action).done;
             }
             CHECK(frames == 201 + 301);
         }
@@ -298,11 +312,11 @@ TEST_CASE("what a random agent sees lies in [0, 1], and the same seed gives the 
                 // Now and then wisely, so that every phase is seen.
                 const bool any = policy.below(4) == 0;
                 const int action = any ? policy.below(E::describe(options).actions) : one.oracle();
-                const outcome x = one.step(action), y = two.step(action), z = other.step(action);
+                const outcome x = step_of(one, action), y = step_of(two, action), z = step_of(other, action);
                 REQUIRE(x.reward == y.reward);
-                if (x.done) one.reset();
-                if (y.done) two.reset();
-                if (z.done) other.reset();
+                if (x.done) reset_of(one);
+                if (y.done) reset_of(two);
+                if (z.done) reset_of(other);
             }
             CHECK(differs > 20);
         }
@@ -318,7 +332,7 @@ TEST_CASE("damaged bytes are refused, or can be played on") {
             philox random(4, 4);
             int refused = 0, taken = 0;
             for (int round = 0; round < 600; ++round) {
-                if (good.step(good.oracle()).done) good.reset();
+                if (step_of(good, good.oracle()).done) reset_of(good);
                 REQUIRE(good.valid());
                 E bad = good;
                 std::vector<unsigned char> bytes(sizeof(E));
@@ -340,7 +354,7 @@ TEST_CASE("damaged bytes are refused, or can be played on") {
                 if (round % 8 == 0) look(bad);
                 for (int t = 0; t < 200; ++t) {
                     (void)bad.event();
-                    if (bad.step(t < 100 ? bad.oracle() : random.below(actions)).done) bad.reset();
+                    if (step_of(bad, t < 100 ? bad.oracle() : random.below(actions)).done) reset_of(bad);
                     REQUIRE(bad.valid());
                 }
             }

@@ -48,6 +48,17 @@ ENGRAM_HD panel_box button_zone(int direction) {
     }
 }
 
+/// A direction: x right, y down, z towards the panel.
+struct ray {
+    std::int64_t x, y, z;
+
+    /// Whether it meets that part of the panel: 1/2 + x / z / 1.5 against thousandths.
+    ENGRAM_HD bool on(const panel_box& part = {}) const {
+        return z > 0 && 3 * (part.left - 500) * z <= 2000 * x && 2000 * x <= 3 * (part.right - 500) * z &&
+               3 * (part.top - 500) * z <= 2000 * y && 2000 * y <= 3 * (part.bottom - 500) * z;
+    }
+};
+
 struct gaze {
     static constexpr std::int32_t step = 383;           // a frame of looking
     static constexpr std::int32_t highest = 36 * step;  // pitch, up and down
@@ -76,15 +87,12 @@ struct gaze {
         yaw = ((yaw + half) & (full_turn - 1)) - half;
     }
 
-    /// Whether it meets that part of the panel.
-    ENGRAM_HD bool on(const panel_box& part = {}) const {
-        const std::int64_t flat = cosine(pitch), z = cosine(yaw) * flat;
-        if (z <= 0) return false;
-        // 1/2 + x / z / 1.5 against thousandths.
-        const std::int64_t x = 2000 * (sine(yaw) * flat), y = -2000 * (std::int64_t{sine(pitch)} * full_turn);
-        return 3 * (part.left - 500) * z <= x && x <= 3 * (part.right - 500) * z && 3 * (part.top - 500) * z <= y &&
-               y <= 3 * (part.bottom - 500) * z;
+    /// Towards what: the direction above, times 2^32.
+    ENGRAM_HD ray direction() const {
+        const std::int64_t flat = cosine(pitch);
+        return {sine(yaw) * flat, -std::int64_t{sine(pitch)} * full_turn, cosine(yaw) * flat};
     }
+    bool on(const panel_box& part = {}) const { return direction().on(part); }
 
     bool valid() const { return yaw >= -full_turn / 2 && yaw < full_turn / 2 && pitch >= -highest && pitch <= highest; }
 };
@@ -98,26 +106,17 @@ inline int look_at_middle(const gaze& now) {
     return static_cast<int>(now.yaw > 0 ? looking::left : looking::right);
 }
 
-/// The action that brings it nearer to the button of a direction.
+/// The action that brings it nearer to the button of a direction; who has gone beyond it comes back.
 inline int look_at_button(const gaze& now, int direction) {
-    const bool level = now.pitch <= 2 * gaze::step && now.pitch >= -2 * gaze::step;
     if (now.on(button_zone(direction))) return static_cast<int>(looking::nothing);
-    if (direction < 2) {
-        if (!level) return look_at_middle(now);
-        // Having passed it, come back.
-        const int beyond = 40 * full_turn / 360;
-        if (now.yaw < -beyond) return static_cast<int>(looking::right);
-        if (now.yaw > beyond) return static_cast<int>(looking::left);
-        return direction;
-    }
-    // The column of the lattice that is nearest to the middle.
-    const int beside = 2 * gaze::step;
-    if (now.yaw > beside || now.yaw < -beside)
-        return level ? static_cast<int>(now.yaw > 0 ? looking::left : looking::right) : look_at_middle(now);
-    const int beyond = 40 * full_turn / 360;
-    if (now.pitch > beyond) return static_cast<int>(looking::down);
-    if (now.pitch < -beyond) return static_cast<int>(looking::up);
-    return direction;
+    const bool level = now.pitch <= 2 * gaze::step && now.pitch >= -2 * gaze::step;
+    // Above and below, the column of the lattice that is nearest to the middle.
+    const bool straight = now.yaw <= 2 * gaze::step && now.yaw >= -2 * gaze::step;
+    if (!level && (direction < 2 || !straight)) return look_at_middle(now);
+    if (direction >= 2 && !straight) return static_cast<int>(now.yaw > 0 ? looking::left : looking::right);
+    const int beyond = 40 * full_turn / 360, turned = direction < 2 ? now.yaw : -now.pitch;
+    const int backwards = direction % 2 == 0 ? direction + 1 : direction - 1;
+    return (direction % 2 == 0 ? -turned : turned) > beyond ? backwards : direction;
 }
 
 }  // namespace engram

@@ -170,16 +170,17 @@ template <class Task>
 ENGRAM_HD outcome psychlab_frame(Task& task, int action) {
     psychlab_clock& now = task.clock;
     now.eye.move(action);
+    const ray seen = now.eye.direction();
     outcome got;
     switch (now.kind) {
         case phase_kind::gap:
             now.kind = phase_kind::fixate;
             break;
         case phase_kind::fixate:
-            if (now.eye.on(cross_zone)) enter_phase(task, 0);
+            if (seen.on(cross_zone)) enter_phase(task, 0);
             break;
         case phase_kind::centre:
-            if (now.eye.on(dot_zone)) enter_phase(task, now.index + 1);
+            if (seen.on(dot_zone)) enter_phase(task, now.index + 1);
             break;
         case phase_kind::show:
         case phase_kind::wait:
@@ -191,13 +192,13 @@ ENGRAM_HD outcome psychlab_frame(Task& task, int action) {
                 break;
             }
             for (int d = 0; d < task.buttons(); ++d)
-                if (now.eye.on(button_zone(d))) now.response = d, now.kind = phase_kind::feedback;
+                if (seen.on(button_zone(d))) now.response = d, now.kind = phase_kind::feedback;
             break;
         case phase_kind::feedback:
-            if (!now.eye.on(button_zone(now.response))) got = conclude_trial(task);
+            if (!seen.on(button_zone(now.response))) got = conclude_trial(task);
             break;
     }
-    now.away = now.eye.on() ? 0 : now.away + 1;
+    now.away = seen.on() ? 0 : now.away + 1;
     ++now.elapsed;
     got.done = got.done || now.away > 300 || now.elapsed >= task.rules().timeout;
     return got;
