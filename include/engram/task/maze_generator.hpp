@@ -8,8 +8,8 @@
 // each time. Then the regions are joined: of all walls between two regions, in random order, those are opened that join
 // two that were apart, so there is one way in between and no more. Every node is dug, so all of them are connected.
 //
-// Integers only, no heap, loops that end; 27 x 27 cells take some 20 microseconds. In the spirit of
-// R. Nystrom, "Rooms and mazes" (2014), which the mazes of DeepMind Lab are also like.
+// Integers only, no heap, loops that end; 27 x 27 cells take some 20 microseconds. In the spirit of R. Nystrom, "Rooms
+// and mazes" (2014).
 
 #include <cstdint>
 
