@@ -109,9 +109,11 @@ int draw_sheet(const task_request& asked) {
                 three_moments(describe_task(names[i], one.options()), one.options(), asked.seed_or_default());
             for (std::size_t m = 0; m < 3; ++m) {
                 const picture& seen = moments[m];
-                const int tall = height, wide = std::min(width, height * seen.width / seen.height);
+                // As large as the place allows, its sides in proportion.
+                const int wide = std::min(width, std::max(1, height * seen.width / seen.height)),
+                          tall = std::max(1, wide * seen.height / seen.width);
                 const int left = gap + static_cast<int>(f) * (half + between) + static_cast<int>(m) * (width + gap);
-                paste(sheet, seen, top + title - gap, left + (width - wide) / 2, tall, wide);
+                paste(sheet, seen, top + title - gap + (height - tall) / 2, left + (width - wide) / 2, tall, wide);
             }
         }
     }

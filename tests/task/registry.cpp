@@ -160,6 +160,8 @@ TEST_CASE("random actions earn the stated random reward") {
         for (const auto& level : info.levels) {
             CAPTURE(info.name);
             CAPTURE(level);
+            const double stated = static_cast<double>(info.level(level).random_reward);
+            if (std::isnan(stated)) continue;  // only a measurement can tell
             auto batch = make(info.name, level, 1, 3, 0, options);
             philox policy(1, 1);
             double sum = 0, squares = 0, total = 0;
@@ -174,7 +176,7 @@ TEST_CASE("random actions earn the stated random reward") {
                 ++e;
             }
             const double mean = sum / episodes, spread = std::sqrt(squares / episodes - mean * mean);
-            CHECK(std::abs(mean - info.level(level).random_reward) < 5 * spread / std::sqrt(episodes));
+            CHECK(std::abs(mean - stated) < 5 * spread / std::sqrt(episodes));
         }
 }
 

@@ -14,10 +14,15 @@
 
 namespace engram {
 
+/// What is drawn of an observation: features without places become a row of grey pixels.
+inline observation_shape picture_shape(const observation_shape& seen) {
+    return seen.height == 1 && seen.width == 1 ? observation_shape{1, seen.channels, 1} : seen;
+}
+
 /// An observation as a picture, every number scaled from the task's range to a byte, every pixel `scale` times as
 /// large.
 inline picture observation_picture(const task_info& info, const std::vector<float>& observation, int scale = 1) {
-    const auto& shape = info.observation;
+    const auto shape = picture_shape(info.observation);
     const int channels = shape.channels == 3 ? 3 : 1;
     picture image{shape.height * scale, shape.width * scale, channels, {}};
     image.pixels.reserve(static_cast<std::size_t>(image.height) * static_cast<std::size_t>(image.width * channels));
@@ -33,7 +38,8 @@ inline picture observation_picture(const task_info& info, const std::vector<floa
 }
 
 /// How large a pixel of an observation has to be for its longer side to fill about `wanted` pixels.
-inline int picture_scale(const observation_shape& shape, int wanted) {
+inline int picture_scale(const observation_shape& seen, int wanted) {
+    const auto shape = picture_shape(seen);
     return std::max(1, wanted / std::max(shape.height, shape.width));
 }
 
