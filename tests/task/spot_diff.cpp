@@ -18,13 +18,31 @@ namespace {
 
 constexpr const char* fidelities[] = {"small", "paper"};
 
+// Not inlined: the calls of an environment are large, and there are many of them here to compile.
+template <class E>
+[[gnu::noinline]] outcome play(E& e, int action) {
+    return e.step(action);
+}
+template <class E>
+[[gnu::noinline]] void restart(E& e) {
+    e.reset();
+}
+template <class E>
+[[gnu::noinline]] bool is_valid(const E& e) {
+    return e.valid();
+}
+template <class E>
+[[gnu::noinline]] int good_action(const E& e) {
+    return e.oracle();
+}
+
 template <class E>
 E episode(const std::string& level, const std::string& fidelity, std::uint64_t seed) {
     task_options options;
     options.fidelity = fidelity;
     E e = E::make(level, options, nullptr);
     e.random = philox(seed, 1);
-    e.reset();
+    restart(e);
     return e;
 }
 
@@ -41,7 +59,7 @@ constexpr int turn = static_cast<int>(walking::look_left), back = static_cast<in
 /// Walks on until the gate ahead is open.
 template <class E>
 void walk_through(E& e) {
-    for (int i = 0; i < 5000 && e.now != passage::second_room; ++i) REQUIRE_FALSE(e.step(e.oracle()).done);
+    for (int i = 0; i < 5000 && e.now != passage::second_room; ++i) REQUIRE_FALSE(play(e, good_action(e)).done);
     REQUIRE(e.now == passage::second_room);
 }
 
@@ -59,10 +77,10 @@ path path_of(E e, int block) {
     const lattice_place at = rim_place(e.spot[block]);
     const int x = e.level.plan.west(e.now == passage::second_room) + e.level.plan.lattice(at.column),
               y = cell_length + e.level.plan.lattice(at.row);
-    while (e.frame % motion_period) REQUIRE_FALSE(e.step(turn).done);
+    while (e.frame % motion_period) REQUIRE_FALSE(play(e, turn).done);
     for (int i = 0; i < motion_period; ++i) {
         if (i % 15 == 0) found.emplace_back(e.here.objects[block].x - x, e.here.objects[block].y - y);
-        REQUIRE_FALSE(e.step(turn).done);
+        REQUIRE_FALSE(play(e, turn).done);
     }
     return found;
 }
@@ -120,7 +138,7 @@ TEST_CASE_TEMPLATE("the gates keep a body for the delay of the level, to the fra
                 CHECK(e.here.at(second, y).kind == cell_kind::gate_shut);
                 const bool was_inside = e.level.plan.in_corridor(e.who);
                 CHECK(was_inside == (shut >= 0));
-                REQUIRE_FALSE(e.step(e.oracle()).done);
+                REQUIRE_FALSE(play(e, good_action(e)).done);
                 if (shut < 0 && e.now != passage::first_room) shut = e.frame;
                 if (e.now == passage::second_room) open = e.frame;
             }
@@ -129,7 +147,7 @@ TEST_CASE_TEMPLATE("the gates keep a body for the delay of the level, to the fra
             CHECK(open - shut == delay);
             CHECK(shut == e.shut_frame);
             for (int i = 0; i < 60; ++i) {
-                REQUIRE_FALSE(e.step(back).done);
+                REQUIRE_FALSE(play(e, back).done);
                 REQUIRE(e.who.x - e.level.plan.body >= (first + 1) * cell_length);
             }
             CHECK(e.here.at(first, y).kind == cell_kind::gate_shut);
@@ -230,7 +248,7 @@ TEST_CASE_TEMPLATE("which block differs, where it stands and what it looks like 
     const int looks = std::is_same_v<E, spot_diff_motion> ? motions_per_split : difference_colours;
     std::map<int, int> odd, changed, kept, place, other_place;
     for (int i = 0; i < draws; ++i) {
-        e.reset();
+        restart(e);
         ++odd[e.odd], ++changed[e.changed], ++kept[e.look[(e.odd + 1) % e.count]];
         ++place[e.spot[e.odd]], ++other_place[e.spot[(e.odd + 1) % e.count]];
     }
@@ -263,12 +281,12 @@ TEST_CASE_TEMPLATE("whoever chooses at random is right once in as many times as 
             for (bool done = false; !done;) {
                 E pretended = e;
                 pretended.odd = wanted;
-                const outcome got = e.step(pretended.oracle());
+                const outcome got = play(e, good_action(pretended));
                 total += got.reward;
                 done = got.done;
             }
             if (std::is_same_v<E, spot_diff_multi> && blocks) CHECK(e.count == blocks);
-            e.reset();
+            restart(e);
         }
         CAPTURE(level);
         CHECK(std::abs(total - expected) < 5 * std::sqrt(variance));
@@ -279,7 +297,7 @@ TEST_CASE("the number of blocks and the delay are those of the scale, small and 
     const auto drawn = [](auto kind, const std::string& level) {
         auto e = episode<decltype(kind)>(level, "small", 3);
         std::map<std::pair<int, int>, int> found;  // blocks, seconds
-        for (int i = 0; i < 2000; ++i, e.reset()) ++found[{e.count, e.delay / 60}];
+        for (int i = 0; i < 2000; ++i, restart(e)) ++found[{e.count, e.delay / 60}];
         return found;
     };
     const auto near = [](int count, int expected) { return std::abs(count - expected) < 5 * 22.4; };  // sqrt(n / 4)
@@ -321,12 +339,12 @@ TEST_CASE_TEMPLATE("touching a block of the first room does nothing", E, spot_di
         bool met = false;
         for (int i = 0; i < 100; ++i) {
             const room_object o = e.here.objects[0];
-            const outcome got = e.step(action_towards(e.who, o.x, o.y, full_turn / 24));
+            const outcome got = play(e, action_towards(e.who, o.x, o.y, full_turn / 24));
             CHECK_FALSE(got.done);
             CHECK(got.reward == 0);
             const double apart = std::hypot(e.who.x - o.x, e.who.y - o.y);
             met = met || apart < o.radius + e.level.plan.body + cell_length / 16 * 2;
-            CHECK(e.valid());
+            CHECK(is_valid(e));
         }
         CHECK(met);
         CHECK(e.now == passage::first_room);
@@ -343,7 +361,7 @@ TEST_CASE_TEMPLATE("time ends an episode without a reward", E, spot_diff, spot_d
         const int expected = paper ? (moving ? 3600 : 1800) : moving ? 240 : 160;
         CHECK(E::describe(options).level("train").longest_episode == expected);
         for (int i = 1; i <= expected; ++i) {
-            const outcome got = e.step(turn);
+            const outcome got = play(e, turn);
             CHECK(got.done == (i == expected));
             CHECK(got.reward == 0);
         }
@@ -361,13 +379,13 @@ TEST_CASE_TEMPLATE("random walks stay out of walls and within time, and see colo
         philox random(8, 8);
         for (int i = 0, steps = 0, finished = 0; finished < 15; ++i) {
             // Now and then the oracle, so that all three places are visited.
-            const int action = i / 40 % 2 ? e.oracle() : random.below(walking_actions);
-            const outcome got = e.step(action);
+            const int action = i / 40 % 2 ? good_action(e) : random.below(walking_actions);
+            const outcome got = play(e, action);
             ++steps;
-            CHECK((got.done || e.valid()));
+            CHECK((got.done || is_valid(e)));
             CHECK_FALSE(collides(e.here, e.who.x, e.who.y, e.level.plan.body));
             CHECK(steps <= info.level("train").longest_episode);
-            if (got.done) e.reset(), ++finished, steps = 0;
+            if (got.done) restart(e), ++finished, steps = 0;
             if (i % 97) continue;
             e.observe(nullptr, pixels.data());
             const auto [low, high] = std::minmax_element(pixels.begin(), pixels.end());
@@ -385,12 +403,12 @@ TEST_CASE_TEMPLATE("the same seed gives the same episodes", E, spot_diff, spot_d
     philox random(1, 1);
     for (int i = 0; i < 600; ++i) {
         const int action = random.below(walking_actions);
-        const outcome x = a.step(action), y = b.step(action);
-        c.step(action);
+        const outcome x = play(a, action), y = play(b, action);
+        play(c, action);
         CHECK(x.done == y.done);
         CHECK(x.reward == y.reward);
         CHECK(std::memcmp(&a, &b, sizeof(E)) == 0);
-        if (x.done) a.reset(), b.reset(), c.reset();
+        if (x.done) restart(a), restart(b), restart(c);
         differs = differs || std::memcmp(&a.here, &c.here, sizeof(room)) != 0;
     }
     CHECK(differs);
@@ -403,11 +421,11 @@ TEST_CASE_TEMPLATE("bytes that are no episode are refused, and what is accepted 
         walk_through(e);
         return e;
     }();
-    REQUIRE(whole.valid());
+    REQUIRE(is_valid(whole));
     const auto refused = [&](auto damage) {
         E e = whole;
         damage(e);
-        return !e.valid();
+        return !is_valid(e);
     };
     CHECK(refused([](E& e) { e.count = E::capacity + 1; }));
     CHECK(refused([](E& e) { e.count = 1; }));
@@ -443,8 +461,8 @@ TEST_CASE_TEMPLATE("bytes that are no episode are refused, and what is accepted 
             const int at = from + random.below(to - from);
             bytes[at] = static_cast<unsigned char>(random.below(i % 3 ? 256 : 8));
         }
-        if (!e.valid()) continue;
+        if (!is_valid(e)) continue;
         e.observe(nullptr, pixels.data());
-        for (int k = 0; k < 3 && !e.step(e.oracle()).done; ++k) continue;
+        for (int k = 0; k < 3 && !play(e, good_action(e)).done; ++k) continue;
     }
 }
