@@ -56,14 +56,17 @@ struct philox {
     /// 32 uniform bits.
     ENGRAM_HD std::uint32_t next() {
         const std::uint32_t lane = static_cast<std::uint32_t>(drawn & 3u);
-        if (lane == 0) {
-            const std::uint64_t block = drawn >> 2;
-            buffer = philox4x32({{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
-                                  static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)}},
-                                static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
-        }
+        if (lane == 0) refill();
         ++drawn;
         return buffer.word[lane];
+    }
+
+    /// Draws the block of the next four words.
+    ENGRAM_HD_CALL void refill() {
+        const std::uint64_t block = drawn >> 2;
+        buffer = philox4x32({{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
+                              static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)}},
+                            static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
     }
 
     /// Uniform in [0, 1), a multiple of 2^-24: exact in float on every device.

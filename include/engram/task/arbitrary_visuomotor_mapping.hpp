@@ -62,7 +62,7 @@ struct arbitrary_visuomotor_mapping {
         return fresh;
     }
 
-    ENGRAM_HD void reset() {
+    ENGRAM_HD_CALL void reset() {
         position = known = 0;
         flawless = 1;
         for (int i = 0; i < level.associations; ++i) associate();
@@ -70,8 +70,8 @@ struct arbitrary_visuomotor_mapping {
         psychlab_reset(*this);
     }
 
-    ENGRAM_HD outcome step(int action) { return psychlab_step(*this, action); }
-    ENGRAM_HD void observe(const float* images, float* pixels) const { psychlab_observe(*this, images, pixels); }
+    ENGRAM_HD_CALL outcome step(int action) { return psychlab_step(*this, action); }
+    ENGRAM_HD_CALL void observe(const float* images, float* pixels) const { psychlab_observe(*this, images, pixels); }
 
     std::optional<trial_event> event() const {
         if (clock.kind != phase_kind::respond) return std::nullopt;
@@ -109,7 +109,7 @@ struct arbitrary_visuomotor_mapping {
         choose();
     }
 
-    ENGRAM_HD void draw(const panel& on, const float* images) const {
+    ENGRAM_HD_CALL void draw(const panel& on, const float* images) const {
         on.show(images + static_cast<std::ptrdiff_t>(image[current]) * (level.base.side * level.base.side * 3),
                 level.base.side);
     }
@@ -122,7 +122,7 @@ private:
         ++known;
     }
 
-    ENGRAM_HD void choose() {
+    ENGRAM_HD_CALL void choose() {
         if (!level.staircase) {
             current = random.below(known);
             return;

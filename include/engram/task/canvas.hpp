@@ -29,13 +29,13 @@ struct canvas {
         for (int i = 0; i < side * side; ++i) put(texels + 3 * i, paint);
     }
 
-    ENGRAM_HD void box(int left, int top, int width, int height, const shade& paint) const {
+    ENGRAM_HD_CALL void box(int left, int top, int width, int height, const shade& paint) const {
         for (int y = top; y < top + height; ++y)
             for (int x = left; x < left + width; ++x) put(texels + 3 * (y * side + x), paint);
     }
 
     /// Lays an image [from_side, from_side, 3] into a square: as it is where it fits, else bilinearly.
-    ENGRAM_HD void image(const float* from, int from_side, int left, int top, int size) const {
+    ENGRAM_HD_CALL void image(const float* from, int from_side, int left, int top, int size) const {
         if (from_side == size) {
             for (int y = 0; y < size; ++y)
                 for (int i = 0; i < size * 3; ++i) texels[((top + y) * side + left) * 3 + i] = from[y * size * 3 + i];
@@ -81,7 +81,7 @@ ENGRAM_HD float grey_of(float x, float y, float z) {
 }
 
 /// The panel as it is seen: a field of 90 degrees across, square pixels.
-ENGRAM_HD void view_panel(const canvas& panel, const gaze& from, int height, int width, float* pixels) {
+ENGRAM_HD_CALL void view_panel(const canvas& panel, const gaze& from, int height, int width, float* pixels) {
     constexpr float unit = 1.0f / full_turn;
     const float sy = static_cast<float>(sine(from.yaw)) * unit, cy = static_cast<float>(cosine(from.yaw)) * unit;
     const float sp = static_cast<float>(sine(from.pitch)) * unit, cp = static_cast<float>(cosine(from.pitch)) * unit;

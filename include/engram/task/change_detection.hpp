@@ -92,13 +92,13 @@ struct change_detection {
         return fresh;
     }
 
-    ENGRAM_HD void reset() {
+    ENGRAM_HD_CALL void reset() {
         choose();
         psychlab_reset(*this);
     }
 
-    ENGRAM_HD outcome step(int action) { return psychlab_step(*this, action); }
-    ENGRAM_HD void observe(const float* images, float* pixels) const { psychlab_observe(*this, images, pixels); }
+    ENGRAM_HD_CALL outcome step(int action) { return psychlab_step(*this, action); }
+    ENGRAM_HD_CALL void observe(const float* images, float* pixels) const { psychlab_observe(*this, images, pixels); }
 
     /// `stimulus` is the domain.
     std::optional<trial_event> event() const {
@@ -135,13 +135,13 @@ struct change_detection {
         if (!last) choose();
     }
 
-    ENGRAM_HD void draw(const panel& on, const float*) const {
+    ENGRAM_HD_CALL void draw(const panel& on, const float*) const {
         const bool first = clock.kind == phase_kind::show;
         for (int i = 0; i < objects; ++i) draw(on, first ? study[i] : test[i]);
     }
 
 private:
-    ENGRAM_HD void choose() {
+    ENGRAM_HD_CALL void choose() {
         domain = random.below(5);
         objects = 1 + random.below(capacity);
         delay = level.delays.draw(random);
@@ -166,7 +166,7 @@ private:
 
     ENGRAM_HD bool domain_is(change_domain d) const { return domain == static_cast<int>(d); }
 
-    ENGRAM_HD void change(change_object& what, int free_cell) {
+    ENGRAM_HD_CALL void change(change_object& what, int free_cell) {
         enum { position, colour, opening, form };
         int kinds[4] = {position}, count = 1;
         if (!domain_is(change_domain::letter_opening)) kinds[count++] = colour;
@@ -190,7 +190,7 @@ private:
     }
 
     /// An E is a comb of `parts` x `parts` squares: its back and every second row.
-    ENGRAM_HD void draw(const panel& on, const change_object& what) const {
+    ENGRAM_HD_CALL void draw(const panel& on, const change_object& what) const {
         const int parts = on.fine() ? 5 : 3, unit = on.fine() ? 2 : 1;
         const int left = on.fine() ? 11 + 12 * what.column() : 3 * what.column();
         const int top = on.fine() ? 11 + 12 * what.row() : 3 * what.row();

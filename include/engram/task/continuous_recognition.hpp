@@ -44,14 +44,14 @@ struct continuous_recognition {
         return fresh;
     }
 
-    ENGRAM_HD void reset() {
+    ENGRAM_HD_CALL void reset() {
         known = 0;
         choose();
         psychlab_reset(*this);
     }
 
-    ENGRAM_HD outcome step(int action) { return psychlab_step(*this, action); }
-    ENGRAM_HD void observe(const float* images, float* pixels) const { psychlab_observe(*this, images, pixels); }
+    ENGRAM_HD_CALL outcome step(int action) { return psychlab_step(*this, action); }
+    ENGRAM_HD_CALL void observe(const float* images, float* pixels) const { psychlab_observe(*this, images, pixels); }
 
     std::optional<trial_event> event() const {
         if (clock.kind != phase_kind::respond) return std::nullopt;
@@ -78,14 +78,14 @@ struct continuous_recognition {
         if (!last) choose();
     }
 
-    ENGRAM_HD void draw(const panel& on, const float* images) const {
+    ENGRAM_HD_CALL void draw(const panel& on, const float* images) const {
         on.show(images + static_cast<std::ptrdiff_t>(image[current]) * (level.side * level.side * 3), level.side);
     }
 
 private:
     bool shows(int id) const { return id >= level.first && id < level.first + level.count; }
 
-    ENGRAM_HD void choose() {
+    ENGRAM_HD_CALL void choose() {
         if (known > 0 && random.below(2) == 1) {
             current = random.below(known);
         } else {

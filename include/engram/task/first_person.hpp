@@ -65,7 +65,7 @@ struct pace {
     }
 
     /// One tick of an action.
-    ENGRAM_HD void move(const room& in, pose& who, int action, int radius) const {
+    ENGRAM_HD_CALL void move(const room& in, pose& who, int action, int radius) const {
         const auto a = static_cast<walking>(action);
         if (a == walking::look_left || a == walking::look_left_forward)
             who.heading = (who.heading - turn) & (full_turn - 1);

@@ -53,7 +53,7 @@ struct ray {
     std::int64_t x, y, z;
 
     /// Whether it meets that part of the panel: 1/2 + x / z / 1.5 against thousandths.
-    ENGRAM_HD bool on(const panel_box& part = {}) const {
+    ENGRAM_HD_CALL bool on(const panel_box& part = {}) const {
         return z > 0 && 3 * (part.left - 500) * z <= 2000 * x && 2000 * x <= 3 * (part.right - 500) * z &&
                3 * (part.top - 500) * z <= 2000 * y && 2000 * y <= 3 * (part.bottom - 500) * z;
     }
@@ -66,7 +66,7 @@ struct gaze {
     std::int32_t yaw = 0, pitch = 0;  // to the right, up; headings (room.hpp), yaw within half a turn
 
     /// One frame of an action.
-    ENGRAM_HD void move(int action) {
+    ENGRAM_HD_CALL void move(int action) {
         constexpr int half = full_turn / 2;
         switch (static_cast<looking>(action)) {
             case looking::left:
@@ -88,7 +88,7 @@ struct gaze {
     }
 
     /// Towards what: the direction above, times 2^32.
-    ENGRAM_HD ray direction() const {
+    ENGRAM_HD_CALL ray direction() const {
         const std::int64_t flat = cosine(pitch);
         return {sine(yaw) * flat, -std::int64_t{sine(pitch)} * full_turn, cosine(yaw) * flat};
     }

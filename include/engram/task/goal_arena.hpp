@@ -85,7 +85,7 @@ struct goal_arena {
     }
 
     /// The arena of a size without a goal.
-    ENGRAM_HD static room arena(scale s) {
+    ENGRAM_HD_CALL static room arena(scale s) {
         const int side = side_of(s) + 2;
         room made;
         made.width = made.height = static_cast<std::uint8_t>(side);
@@ -112,7 +112,7 @@ struct goal_arena {
         return made;
     }
 
-    ENGRAM_HD void reset() {
+    ENGRAM_HD_CALL void reset() {
         size = level.base.draw(random);
         time = 0;
         place = arena(size);
@@ -121,13 +121,13 @@ struct goal_arena {
         spawn();
     }
 
-    ENGRAM_HD outcome step(int action) {
+    ENGRAM_HD_CALL outcome step(int action) {
         const bool found = walk_to_goal(level.step, place, who, action, body, goal_x, goal_y, level.reach);
         if (found) spawn();
         return {found ? 1.0f : 0.0f, ++time >= level.limit};
     }
 
-    ENGRAM_HD void observe(const float*, float* pixels) const {
+    ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
         draw_frame(place, who, view_lens(level.height, level.width), {}, pixels);
     }
 
@@ -163,7 +163,7 @@ private:
     }
 
     /// Block i of a size; beyond its blocks, one without cells.
-    ENGRAM_HD static arena_block block(scale s, int i) {
+    ENGRAM_HD_CALL static arena_block block(scale s, int i) {
         constexpr arena_block blocks[4][block_capacity] = {
             {{1, 2, 2, 1}, {6, 2, 1, 2}, {3, 6, 2, 1}, {7, 7, 1, 1}},
             {{2, 2, 2, 2}, {9, 1, 1, 3}, {3, 8, 1, 4}, {8, 6, 3, 1}, {11, 11, 2, 1}},
@@ -182,13 +182,13 @@ private:
     }
 
     /// Within the quadrant by `reach`, and clear of what is solid.
-    ENGRAM_HD bool goal_fits(int x, int y) const {
+    ENGRAM_HD_CALL bool goal_fits(int x, int y) const {
         const int middle = cell_length + side_of(size) * cell_length / 2;
         const auto within = [&](int p) { return p <= middle - level.reach || p >= middle + level.reach; };
         return within(x) && within(y) && !collides(place, x, y, clear);
     }
 
-    ENGRAM_HD void draw_goal() {
+    ENGRAM_HD_CALL void draw_goal() {
         const int half = side_of(size) * cell_length / 2;
         const bool east = random.below(2) == 1, south = east != (level.base.holdout == 1);
         const int left = cell_length + (east ? half : 0), top = cell_length + (south ? half : 0);
@@ -201,7 +201,7 @@ private:
     }
 
     /// A free place out of reach of the goal. Where chance finds none, which is as unlikely, the agent stays.
-    ENGRAM_HD void spawn() {
+    ENGRAM_HD_CALL void spawn() {
         const int side = side_of(size) * cell_length;
         for (int i = 0; i < 100; ++i) {
             const int x = cell_length + random.below(side);
@@ -214,7 +214,7 @@ private:
     }
 
     /// The goal as it is seen: it floats, and touches a body that comes within reach.
-    ENGRAM_HD room_object oval() const {
+    ENGRAM_HD_CALL room_object oval() const {
         room_object made;
         made.x = goal_x, made.y = goal_y;
         made.base = cell_length / 5, made.height = 8 * cell_length / 5, made.radius = level.reach - body;

@@ -112,8 +112,8 @@ ENGRAM_HD bool within_reach(const pose& who, int x, int y, int reach) {
 }
 
 /// One agent step; true: it came within `reach` of the goal after one of its ticks, and stopped there.
-ENGRAM_HD bool walk_to_goal(const pace& step, const room& in, pose& who, int action, int radius, int goal_x, int goal_y,
-                            int reach) {
+ENGRAM_HD_CALL bool walk_to_goal(const pace& step, const room& in, pose& who, int action, int radius, int goal_x,
+                                 int goal_y, int reach) {
     for (int tick = 0; tick < step.ticks; ++tick) {
         step.move(in, who, action, radius);
         if (within_reach(who, goal_x, goal_y, reach)) return true;

@@ -35,7 +35,7 @@ class maze_generator {
 public:
     static constexpr int most_rooms = 15, each = 5, spawn_capacity = most_rooms * each;
 
-    ENGRAM_HD maze_generator(room& in, const maze_recipe& wanted, philox& random)
+    ENGRAM_HD_CALL maze_generator(room& in, const maze_recipe& wanted, philox& random)
         : in_(in), random_(random), nodes_((wanted.side - 1) / 2) {
         in.width = in.height = static_cast<std::uint8_t>(wanted.side);
         for (int i = 0; i < wanted.side * wanted.side; ++i) in.cells[i].kind = cell_kind::wall;
@@ -57,7 +57,7 @@ private:
     ENGRAM_HD void dig(int x, int y) { in_.at(x, y).kind = cell_kind::ground; }
 
     /// A room of 2 to 1 + `longer` nodes a side, if there is space where it falls.
-    ENGRAM_HD void place_room(int longer) {
+    ENGRAM_HD_CALL void place_room(int longer) {
         const int w = 2 + random_.below(longer);
         const int h = 2 + random_.below(longer);
         const int left = random_.below(nodes_ - w + 1);
@@ -78,7 +78,7 @@ private:
         ++rooms_;
     }
 
-    ENGRAM_HD void grow_corridors(int first) {
+    ENGRAM_HD_CALL void grow_corridors(int first) {
         std::uint8_t growing[most_nodes * most_nodes];
         int count = 0;
         ++regions_;
@@ -106,7 +106,7 @@ private:
         }
     }
 
-    ENGRAM_HD void join() {
+    ENGRAM_HD_CALL void join() {
         std::uint8_t above[most_nodes * most_nodes + 1];
         for (int r = 0; r <= regions_; ++r) above[r] = static_cast<std::uint8_t>(r);
         const auto root = [&](int r) {

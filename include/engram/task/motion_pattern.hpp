@@ -43,12 +43,12 @@ struct displacement {
 namespace detail {
 
 /// A place on the unit circle, times 65536.
-ENGRAM_HD displacement on_circle(int heading) {
+ENGRAM_HD_CALL displacement on_circle(int heading) {
     return {cosine(heading), sine(heading)};
 }
 
 /// The path through `corners` places on the circle, `skip` of them at a time.
-ENGRAM_HD displacement on_polygon(int corners, int skip, int phase) {
+ENGRAM_HD_CALL displacement on_polygon(int corners, int skip, int phase) {
     constexpr int north = 3 * full_turn / 4;
     const int way = phase * corners, side = way / motion_period, t = way % motion_period;
     const displacement from = on_circle(north + side * skip * full_turn / corners),
@@ -59,7 +59,7 @@ ENGRAM_HD displacement on_polygon(int corners, int skip, int phase) {
 }  // namespace detail
 
 /// The displacement at a frame, `reach` units of length at the most (at most 16 cells); a frame is not below 0.
-ENGRAM_HD displacement motion_at(motion along, int frame, int reach) {
+ENGRAM_HD_CALL displacement motion_at(motion along, int frame, int reach) {
     const int phase = frame % motion_period, angle = phase * full_turn / motion_period;
     constexpr int half_root = 46341;  // sqrt(1/2), times 65536
     const auto scaled = [](std::int64_t unit, std::int64_t by) { return static_cast<std::int32_t>(unit * by >> 16); };

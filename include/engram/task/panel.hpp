@@ -45,7 +45,7 @@ struct panel : canvas {
         image(from, from_side, (side - size) / 2, (side - size) / 2, size);
     }
 
-    ENGRAM_HD void cross() const {
+    ENGRAM_HD_CALL void cross() const {
         const shade paint{1, 0, 0};
         const int middle = side / 2, arm = side / 20, half = side / 80;
         box(middle - arm, middle - half, 2 * arm, 2 * half, paint);
@@ -55,7 +55,7 @@ struct panel : canvas {
     ENGRAM_HD void dot(const shade& paint) const { box(side / 2 - 3, side / 2 - 3, 6, 6, paint); }
 
     /// The button of a direction: left, right, up, down.
-    ENGRAM_HD void press(int direction, button face, bool low = false) const {
+    ENGRAM_HD_CALL void press(int direction, button face, bool low = false) const {
         if (face == button::absent) return;
         const int along = fine() ? 8 : 4, deep = fine() ? 8 : 2;
         const int middle = low && !fine() ? side - along : (side - along) / 2;

@@ -72,7 +72,7 @@ struct procedural_maze {
         return fresh;
     }
 
-    ENGRAM_HD static maze_recipe recipe(scale s) {
+    ENGRAM_HD_CALL static maze_recipe recipe(scale s) {
         constexpr maze_recipe recipes[] = {{11, 9, 3}, {15, 11, 5}, {21, 13, 7}, {27, 15, 9}};
         return recipes[static_cast<int>(s)];
     }
@@ -81,12 +81,12 @@ struct procedural_maze {
     struct rows {
         int first, last;
     };
-    ENGRAM_HD static rows goal_rows(scale s, bool holdout) {
+    ENGRAM_HD_CALL static rows goal_rows(scale s, bool holdout) {
         constexpr rows train[] = {{1, 4}, {1, 6}, {1, 9}, {1, 12}}, held[] = {{6, 9}, {8, 13}, {11, 19}, {14, 25}};
         return holdout ? held[static_cast<int>(s)] : train[static_cast<int>(s)];
     }
 
-    ENGRAM_HD void reset() {
+    ENGRAM_HD_CALL void reset() {
         size = level.base.draw(random);
         time = 0;
         place = room{};
@@ -99,13 +99,13 @@ struct procedural_maze {
         spawn();
     }
 
-    ENGRAM_HD outcome step(int action) {
+    ENGRAM_HD_CALL outcome step(int action) {
         const bool found = walk_to_goal(level.step, place, who, action, body, centre(goal.x), centre(goal.y), reach);
         if (found) spawn();
         return {found ? 10.0f : 0.0f, ++time >= level.limit};
     }
 
-    ENGRAM_HD void observe(const float*, float* pixels) const {
+    ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
         draw_frame(place, who, view_lens(level.height, level.width), {}, pixels);
     }
 
@@ -152,7 +152,7 @@ private:
     }
     ENGRAM_HD static int centre(int c) { return c * cell_length + cell_length / 2; }
 
-    ENGRAM_HD void paint() {
+    ENGRAM_HD_CALL void paint() {
         constexpr pattern kinds[] = {pattern::bricks, pattern::stripes, pattern::tiles, pattern::bands,
                                      pattern::checks};
         place.skins[0] = {pattern::checks, 1, {120, 110, 100}, {134, 124, 112}, 0};
@@ -166,7 +166,7 @@ private:
     }
     ENGRAM_HD int area(int x, int y) const { return y * areas / place.height * areas + x * areas / place.width; }
 
-    ENGRAM_HD void draw_goal() {
+    ENGRAM_HD_CALL void draw_goal() {
         const rows allowed = goal_rows(size, level.base.holdout == 1);
         int free = 0;
         for (int y = allowed.first; y <= allowed.last; ++y)
@@ -181,7 +181,7 @@ private:
     }
 
     /// Cones, cylinders and boxes in cells with odd coordinates, which are always free.
-    ENGRAM_HD void furnish() {
+    ENGRAM_HD_CALL void furnish() {
         constexpr int wanted[] = {5, 10, 15, 20};
         constexpr shape forms[] = {shape::cone, shape::cylinder, shape::box};
         const int most = room::object_capacity - 1, all = wanted[static_cast<int>(size)];
@@ -199,7 +199,7 @@ private:
         }
     }
 
-    ENGRAM_HD static room_object thing(maze_cell at, shape form, int radius, int height, colour paint) {
+    ENGRAM_HD_CALL static room_object thing(maze_cell at, shape form, int radius, int height, colour paint) {
         room_object made;
         made.x = centre(at.x), made.y = centre(at.y), made.radius = radius, made.height = height;
         made.form = form, made.solid = 0, made.paint = paint;
@@ -207,7 +207,7 @@ private:
     }
 
     /// A random spawn place out of reach of the goal.
-    ENGRAM_HD void spawn() {
+    ENGRAM_HD_CALL void spawn() {
         int free = 0;
         for (int i = 0; i < spawn_count; ++i) free += !(spawns[i] == goal);
         int chosen = random.below(free);

@@ -134,7 +134,7 @@ concept psychlab_task = requires(T t, const T seen, const panel& on, const float
 
 /// Begins an own phase; small fidelity leaves out those that take no step.
 template <class Task>
-ENGRAM_HD void enter_phase(Task& task, int index) {
+ENGRAM_HD_CALL void enter_phase(Task& task, int index) {
     while (!task.rules().paper && task.plan(index).steps() == 0) ++index;
     task.clock.index = index;
     task.clock.kind = task.plan(index).kind;
@@ -142,7 +142,7 @@ ENGRAM_HD void enter_phase(Task& task, int index) {
 }
 
 template <class Task>
-ENGRAM_HD void begin_trial(Task& task, phase_kind first) {
+ENGRAM_HD_CALL void begin_trial(Task& task, phase_kind first) {
     if (!task.rules().paper) return enter_phase(task, 0);
     task.clock.kind = first;
     task.clock.index = task.clock.time = 0;
@@ -167,7 +167,7 @@ ENGRAM_HD outcome conclude_trial(Task& task) {
 
 /// One frame at paper fidelity.
 template <class Task>
-ENGRAM_HD outcome psychlab_frame(Task& task, int action) {
+ENGRAM_HD_CALL outcome psychlab_frame(Task& task, int action) {
     psychlab_clock& now = task.clock;
     now.eye.move(action);
     const ray seen = now.eye.direction();
@@ -226,7 +226,7 @@ ENGRAM_HD outcome psychlab_step(Task& task, int action) {
 }
 
 template <class Task>
-ENGRAM_HD void draw_panel(const Task& task, const panel& on, const float* images) {
+ENGRAM_HD_CALL void draw_panel(const Task& task, const panel& on, const float* images) {
     const psychlab_clock& now = task.clock;
     on.fill(Task::ground);
     if (now.kind == phase_kind::fixate) on.cross();

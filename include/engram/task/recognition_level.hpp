@@ -33,7 +33,7 @@ inline psychlab_level recognition_level(const std::string& task, const std::stri
 }
 
 /// An id of the level that is not yet among `used`.
-ENGRAM_HD int fresh_image(const psychlab_level& level, philox& random, const int* used, int count) {
+ENGRAM_HD_CALL int fresh_image(const psychlab_level& level, philox& random, const int* used, int count) {
     for (;;) {
         const int id = level.first + random.below(level.count);
         bool old = false;

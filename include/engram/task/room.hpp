@@ -24,7 +24,7 @@ constexpr int full_turn = 1 << 16;    // headings to a turn
 
 /// sin of a heading, times 65536 and rounded: integer arithmetic, so that a walk is the same on every device. Error at
 /// most 1 unit.
-ENGRAM_HD int sine(int heading) {
+ENGRAM_HD_CALL int sine(int heading) {
     const int quarter = full_turn / 4, h = heading & (full_turn - 1), within = h & (quarter - 1);
     const std::int64_t z = (h & quarter ? quarter - within : within) << 14;  // 2^28 is a quarter turn
     const std::int64_t s = (z * z) >> 28;
@@ -107,27 +107,27 @@ struct room {
     ENGRAM_HD const cell& at(int x, int y) const { return cells[y * width + x]; }
 
     /// The picture on a face, or null.
-    ENGRAM_HD const wall_picture* picture_on(int x, int y, face side) const {
+    ENGRAM_HD_CALL const wall_picture* picture_on(int x, int y, face side) const {
         for (int i = 0; i < pictures_used; ++i)
             if (pictures[i].x == x && pictures[i].y == y && pictures[i].side == side) return pictures + i;
         return nullptr;
     }
 
     /// Adds a picture or an object; false: the room is full.
-    ENGRAM_HD bool hang(int x, int y, face side, int skin, int image = -1) {
+    ENGRAM_HD_CALL bool hang(int x, int y, face side, int skin, int image = -1) {
         if (pictures_used == picture_capacity) return false;
         pictures[pictures_used++] = {static_cast<std::uint8_t>(x), static_cast<std::uint8_t>(y), side,
                                      static_cast<std::uint8_t>(skin), image};
         return true;
     }
-    ENGRAM_HD bool put(const room_object& thing) {
+    ENGRAM_HD_CALL bool put(const room_object& thing) {
         if (objects_used == object_capacity) return false;
         objects[objects_used++] = thing;
         return true;
     }
 
     /// Whether every number can be drawn and walked: what damaged bytes hold must not become an index.
-    ENGRAM_HD bool valid() const {
+    ENGRAM_HD_CALL bool valid() const {
         bool good = width >= 1 && height >= 1 && width <= longest_side && height <= longest_side && wall_height > 0 &&
                     wall_height <= 16 * cell_length && pictures_used <= picture_capacity &&
                     objects_used <= object_capacity && ground_skin < skin_count;
@@ -150,7 +150,7 @@ struct room {
 static_assert(std::is_trivially_copyable_v<room> && std::has_unique_object_representations_v<room>);
 
 /// Whether a disc of this radius at (x, y) touches something solid; all that is outside the grid is solid.
-ENGRAM_HD bool collides(const room& in, int x, int y, int radius) {
+ENGRAM_HD_CALL bool collides(const room& in, int x, int y, int radius) {
     const std::int64_t reach = std::int64_t{radius} * radius;
     const auto outside = [](int p, int low, int high) -> std::int64_t {
         return p < low ? low - p : p > high ? p - high : 0;
@@ -171,7 +171,7 @@ ENGRAM_HD bool collides(const room& in, int x, int y, int radius) {
 }
 
 /// The first object whose circle is touched by a disc at (x, y), solid or not; -1: none.
-ENGRAM_HD int touched(const room& in, int x, int y, int radius) {
+ENGRAM_HD_CALL int touched(const room& in, int x, int y, int radius) {
     for (int i = 0; i < in.objects_used; ++i) {
         const room_object& o = in.objects[i];
         const std::int64_t dx = x - o.x, dy = y - o.y, near = std::int64_t{radius} + o.radius;
@@ -183,7 +183,7 @@ ENGRAM_HD int touched(const room& in, int x, int y, int radius) {
 /// Moves by up to `ahead` along the heading and `right` across it, sliding along what is solid: in pieces of a 16th of
 /// a cell, each taken whole, or along x, or along y, or not at all. A disc that starts free stays free; its radius is
 /// at least a 16th of a cell.
-ENGRAM_HD void walk(const room& in, pose& who, int ahead, int right, int radius) {
+ENGRAM_HD_CALL void walk(const room& in, pose& who, int ahead, int right, int radius) {
     const std::int64_t c = cosine(who.heading), s = sine(who.heading);
     const auto dx = static_cast<int>((ahead * c - right * s) >> 16),
                dy = static_cast<int>((ahead * s + right * c) >> 16);

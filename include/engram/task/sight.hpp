@@ -30,7 +30,7 @@ struct wall_hit {
 };
 
 /// Walks from (x, y), in cells, towards (dx, dy); nothing is found where the ray leaves the grid.
-ENGRAM_HD wall_hit first_wall(const room& in, float x, float y, float dx, float dy) {
+ENGRAM_HD_CALL wall_hit first_wall(const room& in, float x, float y, float dx, float dy) {
     wall_hit at;
     at.x = static_cast<int>(std::floor(x)), at.y = static_cast<int>(std::floor(y));
     const float per_x = dx != 0 ? 1 / std::fabs(dx) : 1e30f, per_y = dy != 0 ? 1 / std::fabs(dy) : 1e30f;
@@ -115,7 +115,7 @@ public:
     }
 
     /// The light that comes down `count` slopes, `first` and below it, step_y apart.
-    ENGRAM_HD void look(float first, int count, lights& out) const {
+    ENGRAM_HD_CALL void look(float first, int count, lights& out) const {
         float z[longest];
         const int wall = above(first, wall_to_, count), ground = above(first, wall_from_, count);
         draw_sky(first, wall, z, out);
@@ -161,7 +161,7 @@ private:
         return {half * half, in_.above.horizon.light()};
     }
 
-    ENGRAM_HD void prepare_wall() {
+    ENGRAM_HD_CALL void prepare_wall() {
         const bool along_y = wall_.side == face::east || wall_.side == face::west;
         const bool forwards = wall_.side == face::west || wall_.side == face::south;
         const float along = along_y ? from_.y + wall_.distance * dy_ : from_.x + wall_.distance * dx_;
@@ -178,13 +178,13 @@ private:
 
     // The loops take everything by value: what lies in memory could be what they write to.
     template <pattern Kind>
-    ENGRAM_HD static void fill_wall(texture skin, haze air, float light, float u, float top, float step, float du,
-                                    float dv, float z, int from, int to, lights& out) {
+    ENGRAM_HD_CALL static void fill_wall(texture skin, haze air, float light, float u, float top, float step, float du,
+                                         float dv, float z, int from, int to, lights& out) {
         for (int k = from; k < to; ++k)
             out.set(k, air.over(light * skin.mean_of<Kind>(u, top - static_cast<float>(k) * step, du, dv), z));
     }
 
-    ENGRAM_HD void draw_wall(float first, int from, int to, lights& out) const {
+    ENGRAM_HD_CALL void draw_wall(float first, int from, int to, lights& out) const {
         const texture& skin = in_.skins[in_.at(wall_.x, wall_.y).skin];
         const haze air = fog();
         const float u = u_, du = du_, dv = dv_, z = wall_.distance, light = wall_light_, step = z * step_y_;
@@ -198,7 +198,7 @@ private:
     }
 
     /// The picture with its frame on the bare wall; a picture takes 0.7 of the cell.
-    ENGRAM_HD rgb with_picture(rgb bare, float v) const {
+    ENGRAM_HD_CALL rgb with_picture(rgb bare, float v) const {
         const float place = wall_top_ < 1 ? wall_top_ : 1.0f, side = 0.7f * place;
         const float x = u_ - std::floor(u_) - 0.5f, y = v - 0.5f * place;
         const auto within = [&](float half) {
@@ -220,24 +220,23 @@ private:
         ENGRAM_HD float distance(int k) const { return eye / (static_cast<float>(k) * step_y - first); }
         ENGRAM_HD float at_x(float z) const { return x + z * dx; }
         ENGRAM_HD float at_y(float z) const { return y + z * dy; }
-        template <pattern Kind>
-        ENGRAM_HD rgb look(const texture& skin, float z) const {
-            const float ahead = z * z * step_y / eye, beside = z * step_x;
-            return skin.mean_of<Kind>(at_x(z), at_y(z), std::fabs(dx) * ahead + across_x * beside,
-                                      std::fabs(dy) * ahead + across_y * beside);
-        }
+        /// What a sample covers along x and y.
+        ENGRAM_HD float wide(float z) const { return z * (std::fabs(dx) * z * step_y / eye + across_x * step_x); }
+        ENGRAM_HD float tall(float z) const { return z * (std::fabs(dy) * z * step_y / eye + across_y * step_x); }
     };
 
     template <pattern Kind>
-    ENGRAM_HD static void fill_ground(texture skin, haze air, floor_in_sight below, const float* light, int from,
-                                      int to, lights& out) {
+    ENGRAM_HD_CALL static void fill_ground(texture skin, haze air, floor_in_sight below, const float* light, int from,
+                                           int to, lights& out) {
         for (int k = from; k < to; ++k) {
             const float away = below.distance(k);
-            out.set(k, air.over(light[k] * below.look<Kind>(skin, away), away));
+            out.set(k, air.over(light[k] * skin.mean_of<Kind>(below.at_x(away), below.at_y(away), below.wide(away),
+                                                              below.tall(away)),
+                                away));
         }
     }
 
-    ENGRAM_HD void draw_ground(float first, int from, int to, float* z, lights& out) const {
+    ENGRAM_HD_CALL void draw_ground(float first, int from, int to, float* z, lights& out) const {
         const floor_in_sight below{first,
                                    step_y_,
                                    step_x_,
@@ -267,15 +266,14 @@ private:
                       y = static_cast<int>(std::floor(below.at_y(z[k])));
             if (!in_.inside(x, y) || in_.at(x, y).kind != cell_kind::pad) continue;
             const texture& pad = in_.skins[in_.at(x, y).skin];
-            texture::with_pattern(pad.kind, [&](auto kind) {
-                out.set(k, air.over(light[k] * below.template look<kind()>(pad, z[k]), z[k]));
-            });
+            const rgb paint = pad.mean(below.at_x(z[k]), below.at_y(z[k]), below.wide(z[k]), below.tall(z[k]));
+            out.set(k, air.over(light[k] * paint, z[k]));
         }
     }
 
     ENGRAM_HD static int larger(int a, int b) { return a > b ? a : b; }
 
-    ENGRAM_HD void draw_sky(float first, int count, float* z, lights& out) const {
+    ENGRAM_HD_CALL void draw_sky(float first, int count, float* z, lights& out) const {
         const rgb horizon = in_.above.horizon.light(), zenith = in_.above.zenith.light(),
                   hills = in_.above.hill.light();
         const bool sunny = in_.above.sun_slope != 0, hilly = in_.above.hill_slope != 0;

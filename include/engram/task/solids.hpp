@@ -32,7 +32,7 @@ struct solid_in_sight {
 
     /// Prepares the object for a column of sight from an eye at (ex, ey, ez); false: the column passes it by, or the
     /// eye is in its circle, where it is not drawn. `margin` widens the circle, for what lies around the solid.
-    ENGRAM_HD bool facing(const room_object& o, float ex, float ey, float ez, float dx_, float dy_, float margin) {
+    ENGRAM_HD_CALL bool facing(const room_object& o, float ex, float ey, float ez, float dx_, float dy_, float margin) {
         constexpr float unit = 1.0f / cell_length;
         form = o.form;
         paint = o.paint.light();
@@ -57,7 +57,7 @@ struct solid_in_sight {
     ENGRAM_HD float lowest() const { return low < 0 ? low / positive(enter) : low / leave; }
 
     /// The distance to the surface, and where it looks; `never` if sight of this slope misses it.
-    ENGRAM_HD float meet(float slope, unit_vector& surface) const {
+    ENGRAM_HD_CALL float meet(float slope, unit_vector& surface) const {
         if (!(enter < leave)) return never;
         switch (form) {
             case shape::ball:

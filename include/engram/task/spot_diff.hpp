@@ -81,7 +81,7 @@ struct spot_the_difference {
         return fresh;
     }
 
-    ENGRAM_HD void reset() {
+    ENGRAM_HD_CALL void reset() {
         const int size = static_cast<int>(level.base.draw(random));
         constexpr int wait[] = {0, 5, 10, 15};  // seconds
         delay = Kind == difference::multi ? 0 : wait[size] * frames_per_second;
@@ -98,7 +98,7 @@ struct spot_the_difference {
         here = build();
     }
 
-    ENGRAM_HD outcome step(int action) {
+    ENGRAM_HD_CALL outcome step(int action) {
         for (int tick = 0; tick < level.time.ticks; ++tick) {
             level.time.move(here, who, action, level.plan.body);
             frame += level.time.frames;
@@ -110,7 +110,7 @@ struct spot_the_difference {
         return {0, false};
     }
 
-    ENGRAM_HD void observe(const float*, float* pixels) const {
+    ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
         draw_frame(here, who, view_lens(level.height, level.width, 0.8f), {}, pixels);
     }
 
@@ -177,7 +177,7 @@ private:
 
     ENGRAM_HD static int looks() { return Kind == difference::motion ? motions_per_split : difference_colours; }
 
-    ENGRAM_HD void draw_looks() {
+    ENGRAM_HD_CALL void draw_looks() {
         for (int i = 0; i < capacity; ++i) look[i] = 0;
         for (int i = 0; i < count; ++i) {
             look[i] = random.below(looks());
@@ -188,7 +188,7 @@ private:
     }
 
     /// Different places; the two of the basic task are not neighbours.
-    ENGRAM_HD void draw_spots() {
+    ENGRAM_HD_CALL void draw_spots() {
         for (int i = 0; i < capacity; ++i) spot[i] = 0;
         for (int i = 0; i < count;) {
             if (Kind == difference::passive) spot[i] = 12 + random.below(2);
@@ -209,7 +209,7 @@ private:
     }
 
     /// The gates, then the blocks at this frame.
-    ENGRAM_HD void pass() {
+    ENGRAM_HD_CALL void pass() {
         const passage before = now;
         if (now == passage::first_room && level.plan.in_corridor(who)) now = passage::waiting, shut_frame = frame;
         if (now == passage::waiting && frame - shut_frame >= delay) now = passage::second_room;
@@ -219,13 +219,13 @@ private:
     }
 
     /// Only the blocks of the room that can be seen are there; none while both gates are shut.
-    ENGRAM_HD room build() const {
+    ENGRAM_HD_CALL room build() const {
         room made = level.plan.build(now);
         for (int i = 0; now != passage::waiting && i < count; ++i) made.put(block(i));
         return made;
     }
 
-    ENGRAM_HD room_object block(int i) const {
+    ENGRAM_HD_CALL room_object block(int i) const {
         const bool second = now == passage::second_room;
         const int seen = second && i == odd ? changed : look[i];
         const lattice_place at = rim_place(spot[i]);
@@ -246,7 +246,7 @@ private:
     }
 
     /// The nearest of the blocks that the body touches; -1: none.
-    ENGRAM_HD int touched_block() const {
+    ENGRAM_HD_CALL int touched_block() const {
         const std::int64_t reach = level.plan.block + level.plan.body;
         std::int64_t nearest = reach * reach + 1;
         int found = -1;

@@ -34,7 +34,7 @@ struct lattice_place {
 
 /// The rim of the lattice without the two entrances, and what of it each task uses.
 constexpr int rim_places = 14;
-ENGRAM_HD lattice_place rim_place(int i) {
+ENGRAM_HD_CALL lattice_place rim_place(int i) {
     constexpr lattice_place rim[rim_places] = {{0, 0}, {4, 0}, {0, 4}, {4, 4},  // corners: motion
                                                {1, 0}, {2, 0}, {3, 0}, {1, 4},
                                                {2, 4}, {3, 4}, {0, 1}, {0, 3},  // with some corners: basic
@@ -66,12 +66,12 @@ struct spot_diff_plan {
     ENGRAM_HD pose start() const { return {west(0) + side * cell_length / 2, centre(), 0}; }
     ENGRAM_HD int centre() const { return middle() * cell_length + cell_length / 2; }
 
-    ENGRAM_HD bool in_corridor(const pose& who) const {
+    ENGRAM_HD_CALL bool in_corridor(const pose& who) const {
         return who.x - body >= (first_gate() + 1) * cell_length && who.x + body <= second_gate() * cell_length;
     }
 
     /// The building without its blocks.
-    ENGRAM_HD room build(passage now) const {
+    ENGRAM_HD_CALL room build(passage now) const {
         room made;
         made.width = static_cast<std::uint8_t>(width()), made.height = static_cast<std::uint8_t>(height());
         made.wall_height = 7 * cell_length / 4;

@@ -11,7 +11,7 @@ namespace engram {
 
 /// Spot the difference (basic, passive, multi-object): five to train on, five held out.
 inline constexpr int difference_colours = 5;
-ENGRAM_HD colour difference_colour(bool holdout, int i) {
+ENGRAM_HD_CALL colour difference_colour(bool holdout, int i) {
     constexpr colour train[] = {
         {220, 30, 30}, {40, 170, 50}, {40, 70, 220}, {245, 245, 245}, {95, 110, 130}};  // red green blue white slate
     constexpr colour held[] = {{240, 225, 40},
@@ -24,7 +24,7 @@ ENGRAM_HD colour difference_colour(bool holdout, int i) {
 
 /// Transitive inference: ten to train on, ten held out.
 inline constexpr int inference_colours = 10;
-ENGRAM_HD colour inference_colour(bool holdout, int i) {
+ENGRAM_HD_CALL colour inference_colour(bool holdout, int i) {
     constexpr colour train[] = {{220, 30, 30},   {40, 170, 50}, {40, 70, 220},  {245, 245, 245}, {25, 25, 25},
                                 {255, 130, 180}, {255, 140, 0}, {140, 40, 170}, {128, 128, 128}, {210, 180, 140}};
     // slate yellow brown lime magenta mint navy olive teal turquoise

@@ -45,14 +45,14 @@ struct t_maze {
         return fresh;
     }
 
-    ENGRAM_HD void reset() {
+    ENGRAM_HD_CALL void reset() {
         time = 0;
         length = level.length + random.below(level.spread + 1);
         side = random.below(2);
         noise = random.below(2);
     }
 
-    ENGRAM_HD outcome step(int action) {
+    ENGRAM_HD_CALL outcome step(int action) {
         if (++time == length) return {action == side ? 4.0f : -3.0f, true};
         noise = random.below(2);
         return {0.0f, false};

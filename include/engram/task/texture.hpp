@@ -49,7 +49,7 @@ struct colour {
 
 /// Once around the colour circle in 1536 hues: red 0, yellow 256, green 512, cyan 768, blue 1024, magenta 1280. The
 /// darkest channel is `low`, the brightest `high`.
-ENGRAM_HD colour from_hue(int hue, int low, int high) {
+ENGRAM_HD_CALL colour from_hue(int hue, int low, int high) {
     const auto channel = [&](int shifted) {
         const int h = (shifted % 1536 + 1536) % 1536;
         const int ramp = h < 256 ? h : h < 768 ? 256 : h < 1024 ? 1024 - h : 0;
@@ -109,12 +109,12 @@ struct texture {
     }
 
     /// The mean colour over the box du x dv around (u, v).
-    ENGRAM_HD rgb mean(float u, float v, float du, float dv) const {
+    ENGRAM_HD_CALL rgb mean(float u, float v, float du, float dv) const {
         return with_pattern(kind, [&](auto known) { return mean_of<known()>(u, v, du, dv); });
     }
 
     /// The same where the pattern is known: no branches that depend on the place, so that a loop over places can be
-    /// vectorised (but for noise and emblems).
+    /// vectorised (but for dots, noise and emblems).
     template <pattern Known>
     ENGRAM_HD rgb mean_of(float u, float v, float du, float dv) const {
         const float n = repeats;
@@ -133,17 +133,9 @@ struct texture {
         } else if constexpr (Known == pattern::tiles) {
             return masonry(n * u, n * v, n * du, n * dv, 0);
         } else if constexpr (Known == pattern::dots) {
-            const float x = n * u - whole(n * u) - 0.5f, y = n * v - whole(n * v) - 0.5f;
-            const float width = larger(n * du, n * dv), keep = clamp01(2 - 2 * width);
-            const float inside = clamp01(0.5f + (0.33f - std::sqrt(x * x + y * y)) / larger(width, 1e-3f));
-            return blend(a, b, 0.342f + keep * (inside - 0.342f));  // 0.342 = pi 0.33^2, the share of the dots
+            return dots(n * u, n * v, larger(n * du, n * dv));
         } else if constexpr (Known == pattern::noise) {
-            const float width = n * larger(du, dv);
-            const float coarse = clamp01(1.5f - width), fine = 0.6f * clamp01(1.5f - 3 * width);
-            float t = 0.5f;
-            if (coarse > 0) t += coarse * (lattice(n * u, n * v, seed) - 0.5f);
-            if (fine > 0) t += fine * (lattice(3 * n * u, 3 * n * v, seed + 1) - 0.5f);
-            return blend(a, b, clamp01(t));
+            return noise(n * u, n * v, n * larger(du, dv));
         } else {
             return sign(u - whole(u) - 0.5f, v - whole(v) - 0.5f, larger(larger(du, dv), 1e-3f));
         }
@@ -170,6 +162,23 @@ private:
         return blend((1 + 0.35f * tint) * first.light(), second.light(), across + level - across * level);
     }
 
+    /// Discs in the middle of each 1 x 1.
+    ENGRAM_HD_CALL rgb dots(float u, float v, float width) const {
+        const float x = u - whole(u) - 0.5f, y = v - whole(v) - 0.5f, keep = clamp01(2 - 2 * width);
+        const float inside = clamp01(0.5f + (0.33f - std::sqrt(x * x + y * y)) / larger(width, 1e-3f));
+        constexpr float mean = 0.342f;  // pi 0.33^2, the share of the dots
+        return blend(first.light(), second.light(), mean + keep * (inside - mean));
+    }
+
+    /// Two octaves of smooth noise.
+    ENGRAM_HD_CALL rgb noise(float u, float v, float width) const {
+        const float coarse = clamp01(1.5f - width), fine = 0.6f * clamp01(1.5f - 3 * width);
+        float t = 0.5f;
+        if (coarse > 0) t += coarse * (lattice(u, v, seed) - 0.5f);
+        if (fine > 0) t += fine * (lattice(3 * u, 3 * v, seed + 1) - 0.5f);
+        return blend(first.light(), second.light(), clamp01(t));
+    }
+
     /// Smooth noise in [0, 1] with one random number to each whole (x, y).
     ENGRAM_HD static float lattice(float x, float y, std::uint32_t seed) {
         const float fx = whole(x), fy = whole(y);
@@ -183,7 +192,7 @@ private:
     }
 
     /// One of eight signs on the square [-0.5, 0.5]^2, in the second colour, its edge `width` wide.
-    ENGRAM_HD rgb sign(float x, float y, float width) const {
+    ENGRAM_HD_CALL rgb sign(float x, float y, float width) const {
         const float ax = std::fabs(x), ay = std::fabs(y), round = std::sqrt(x * x + y * y);
         const float p = 0.7071f * std::fabs(x + y), q = 0.7071f * std::fabs(x - y);
         const auto bar = [](float a, float b) { return larger(a - 0.4f, b - 0.11f); };
@@ -219,7 +228,7 @@ private:
 };
 
 /// A texture in random colours.
-ENGRAM_HD texture random_texture(pattern kind, philox& random) {
+ENGRAM_HD_CALL texture random_texture(pattern kind, philox& random) {
     const int hue = random.below(1536), low = 50 + random.below(80), high = 160 + random.below(70);
     texture t{kind, 2, from_hue(hue, low, high), from_hue(hue + 384 + random.below(768), 60, 220), random.next()};
     const std::uint8_t grey = static_cast<std::uint8_t>(150 + random.below(90));

@@ -86,7 +86,7 @@ struct transitive_inference {
         return fresh;
     }
 
-    ENGRAM_HD void reset() {
+    ENGRAM_HD_CALL void reset() {
         count = chain_length(level.base.draw(random));
         for (int i = 0; i < capacity; ++i) chain[i] = pairs[i] = 0;
         for (int i = 0; i < count; ++i) {
@@ -107,7 +107,7 @@ struct transitive_inference {
     }
 
     /// A choice ends the movement of its agent step, but not the step's time.
-    ENGRAM_HD outcome step(int action) {
+    ENGRAM_HD_CALL outcome step(int action) {
         float reward = 0;
         bool chosen = false;
         for (int tick = 0; tick < level.time.ticks; ++tick) {
@@ -129,7 +129,7 @@ struct transitive_inference {
         return {reward, false};
     }
 
-    ENGRAM_HD void observe(const float*, float* pixels) const {
+    ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
         draw_frame(here, who, view_lens(level.height_px, level.width_px, 0.8f), {}, pixels);
     }
 
@@ -173,14 +173,14 @@ private:
         return size == scale::small_or_large ? (of(scale::small) + of(scale::large)) / 2 : of(size);
     }
 
-    ENGRAM_HD void show() {
+    ENGRAM_HD_CALL void show() {
         higher_right = random.below(2);
         who = level.start();
         here = build();
     }
 
     /// One room of a plain floor and banded walls; box 0 stands to the left.
-    ENGRAM_HD room build() const {
+    ENGRAM_HD_CALL room build() const {
         room made;
         made.width = static_cast<std::uint8_t>(level.length + 2);
         made.height = static_cast<std::uint8_t>(level.breadth + 2);

@@ -114,13 +114,13 @@ struct what_then_where {
         return fresh;
     }
 
-    ENGRAM_HD void reset() {
+    ENGRAM_HD_CALL void reset() {
         choose();
         psychlab_reset(*this);
     }
 
-    ENGRAM_HD outcome step(int action) { return psychlab_step(*this, action); }
-    ENGRAM_HD void observe(const float* images, float* pixels) const { psychlab_observe(*this, images, pixels); }
+    ENGRAM_HD_CALL outcome step(int action) { return psychlab_step(*this, action); }
+    ENGRAM_HD_CALL void observe(const float* images, float* pixels) const { psychlab_observe(*this, images, pixels); }
 
     std::optional<trial_event> event() const {
         if (clock.kind != phase_kind::respond) return std::nullopt;
@@ -158,7 +158,7 @@ struct what_then_where {
         if (!last) choose();
     }
 
-    ENGRAM_HD void draw(const panel& on, const float* images) const {
+    ENGRAM_HD_CALL void draw(const panel& on, const float* images) const {
         const int size = on.fine() ? 20 : 6, edge = on.fine() ? 2 : 0, middle = (on.side - size) / 2;
         const int far = on.side - size - edge;
         const auto lay = [&](int which, int left, int top) {
@@ -171,7 +171,7 @@ struct what_then_where {
     }
 
 private:
-    ENGRAM_HD void choose() {
+    ENGRAM_HD_CALL void choose() {
         for (int& each : delay) each = level.delays.draw(random);
         int order[classes];
         for (int i = 0; i < classes; ++i) {  // a shuffle, inside out
