@@ -127,6 +127,7 @@ int film_task(const task_request& asked) {
     const task_info info = asked.only_task("film");
     const std::string level = asked.only_level(info);
     const bool oracle = asked.plays_oracle();
+    require(!oracle || info.has_oracle, info.name, ": this environment has no oracle; give --policy random");
     const int longest = task_request::positive("--steps", asked.steps, 500);
     require(longest <= 20000, "--steps: expected 20000 or less, got ", longest);
     require(asked.out.has_value(), "film: --out is missing; name a file that ends in .gif");

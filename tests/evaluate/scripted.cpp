@@ -13,9 +13,10 @@ namespace {
 /// Episodes of three steps; row r pays 1 for action r % 2, which the oracle knows.
 class guessing final : public batch_environment {
 public:
-    explicit guessing(int count) : played_(static_cast<std::size_t>(count)) {
+    explicit guessing(int count, bool has_oracle = true) : played_(static_cast<std::size_t>(count)) {
         info_.name = "guessing";
         info_.actions = 2;
+        info_.has_oracle = has_oracle;
     }
     int size() const override { return static_cast<int>(played_.size()); }
     const task_info& info() const override { return info_; }
@@ -54,4 +55,13 @@ TEST_CASE("the oracle earns what there is, random actions half of it") {
     CHECK(play_scripted(make, "train", scripted_policy::random, 4000, 1).mean == random.mean);
     CHECK(play_scripted(make, "train", scripted_policy::random, 4000, 2).mean != random.mean);
     CHECK_THROWS_AS(play_scripted(make, "train", scripted_policy::random, 0, 1), error);
+}
+
+TEST_CASE("an environment without an oracle is not played by one") {
+    const level_maker make = [](const std::string&, int count, std::uint64_t) {
+        return std::make_unique<guessing>(count, false);
+    };
+    CHECK(play_scripted(make, "train", scripted_policy::random, 10, 1).mean > 0);
+    CHECK_THROWS_WITH_AS(play_scripted(make, "train", scripted_policy::oracle, 10, 1),
+                         "guessing: this environment has no oracle (it would give `int oracle() const`)", error);
 }

@@ -29,6 +29,7 @@ struct archetype {
     void reset() { time = 0; }
     outcome step(int) { return {1, ++time == level.length}; }
     void observe(const float*, float* out) const { *out = static_cast<float>(time); }
+    int oracle() const { return 0; }
     std::optional<trial_event> event() const { return std::nullopt; }
     bool valid() const { return time >= 0 && time < level.length; }
 };

@@ -33,6 +33,8 @@ inline level_score play_scripted(const level_maker& make, const std::string& lev
     const std::uint64_t own = evaluation_seed(seed, level);
     const auto environment = make(level, rows, own);
     const int actions = environment->info().actions;
+    require(policy != scripted_policy::oracle || environment->info().has_oracle, environment->info().name,
+            ": this environment has no oracle (it would give `int oracle() const`)");
     level_score score{level, episodes, 0, 0};
     std::vector<double> rewards;
     for (int row = 0; row < rows; ++row) {

@@ -79,6 +79,7 @@ struct task_info {
     std::vector<std::string> levels{};
     std::vector<level_info> level_details{};
     std::string unit = "episode reward";
+    bool has_oracle = true;
 
     task_info& add_level(level_info level) {
         levels.push_back(level.name);

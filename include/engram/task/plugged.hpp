@@ -18,10 +18,11 @@
 //         static constexpr std::array levels{"train", "holdout_extrapolate"};
 //         void reset(engram::philox& random, int level);
 //
-// What it may give besides: `int oracle() const` (otherwise action 0), `std::optional<trial_event> event() const`
-// (otherwise none), `bool valid() const` (otherwise every saved state is taken for one: give it if a member is ever an
-// index). The struct is kept as its bytes, so it may have padding and floating-point members; where the same episodes
-// on every device matter, count in integers. For stimuli or task options write a whole `environment` instead.
+// What it may give besides: `int oracle() const` (otherwise only random actions can be scored),
+// `std::optional<trial_event> event() const` (otherwise none), `bool valid() const` (otherwise every saved state is
+// taken for one: give it if a member is ever an index). The struct is kept as its bytes, so it may have padding and
+// floating-point members; where the same episodes on every device matter, count in integers. For stimuli or task
+// options write a whole `environment` instead.
 
 #include <array>
 #include <cstddef>
@@ -78,6 +79,7 @@ struct plugged {
         "own environment: it needs `void observe(float* numbers) const`");
 
     static constexpr bool uses_stimuli = false;
+    static constexpr bool knows_the_way = requires(const S& s) { s.oracle(); };
 
     philox random;
     std::int64_t level;
@@ -90,7 +92,8 @@ struct plugged {
                        .observation = own.observation,
                        .lowest = own.lowest,
                        .highest = own.highest,
-                       .actions = own.actions};
+                       .actions = own.actions,
+                       .has_oracle = knows_the_way};
         const auto add = [&](const char* level) {
             info.add_level({level, own.maximum_reward, own.random_reward, own.longest_episode});
         };
@@ -140,7 +143,7 @@ struct plugged {
     }
 
     int oracle() const {
-        if constexpr (requires(const S& s) { s.oracle(); })
+        if constexpr (knows_the_way)
             return own().oracle();
         else
             return 0;
