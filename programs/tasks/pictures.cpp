@@ -3,7 +3,9 @@
 // sheet, film: pictures and moving pictures of episodes.
 
 #include <algorithm>
+#include <bitset>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 
@@ -35,30 +37,49 @@ int play_through(const task_info& info, const std::string& level, const task_opt
     return longest;
 }
 
-/// What an oracle sees at the beginning, in the middle, and when it does what is rewarded last.
+/// How different two pictures are: mean absolute difference of their bytes.
+double difference_of(const picture& a, const picture& b) {
+    double total = 0;
+    for (std::size_t i = 0; i < a.pixels.size(); ++i) total += std::abs(int(a.pixels[i]) - int(b.pixels[i]));
+    return total / static_cast<double>(a.pixels.size());
+}
+
+/// How much is to be seen: different colours, eight shades a channel.
+double richness_of(const picture& a) {
+    std::bitset<512> found;
+    for (std::size_t i = 0; i + 2 < a.pixels.size(); i += 3)
+        found.set(
+            static_cast<std::size_t>((a.pixels[i] >> 5) << 6 | (a.pixels[i + 1] >> 5) << 3 | a.pixels[i + 2] >> 5));
+    return static_cast<double>(found.count());
+}
+
+/// What an oracle sees first, and the two moments of its way that differ most from that and from each other, in the
+/// order of time; views that show something come before bare walls.
 std::vector<picture> three_moments(const task_info& info, const task_options& options, std::uint64_t seed) {
-    const auto stimuli = task_stimuli(info.name, options);
-    const std::string level = info.levels.front();
-    const int longest = std::max(1, info.level(level).longest_episode);
-    int last = -1;
-    const auto nothing = [](int, const batch_environment&) {};
-    const int steps = play_through(info, level, options, seed, true, stimuli, longest, nothing,
-                                   [&](int t, float reward) { last = reward != 0 ? t : last; });
-    if (last < 0) last = steps - 1;
-    std::vector<picture> moments(3);
+    constexpr int watched = 700;
     std::vector<float> seen(static_cast<std::size_t>(info.observation.size()));
+    std::vector<picture> way;
     play_through(
-        info, level, options, seed, true, stimuli, last + 1,
-        [&](int t, const batch_environment& batch) {
-            const int times[]{0, last / 2, last};
-            for (std::size_t i = 0; i < 3; ++i)
-                if (t == times[i]) {
-                    batch.observe(0, seen.data());
-                    moments[i] = observation_picture(info, seen);
-                }
+        info, info.levels.front(), options, seed, true, task_stimuli(info.name, options), watched,
+        [&](int, const batch_environment& batch) {
+            batch.observe(0, seen.data());
+            way.push_back(observation_picture(info, seen));
         },
         [](int, float) {});
-    return moments;
+    std::vector<std::size_t> chosen{0};
+    while (chosen.size() < 3) {
+        std::size_t best = 0;
+        double most = -1;
+        for (std::size_t t = 0; t < way.size(); ++t) {
+            double nearest = 255;
+            for (const std::size_t c : chosen) nearest = std::min(nearest, difference_of(way[t], way[c]));
+            const double worth = nearest * richness_of(way[t]);
+            if (worth > most) most = worth, best = t;
+        }
+        chosen.push_back(best);
+    }
+    std::sort(chosen.begin(), chosen.end());
+    return {way[chosen[0]], way[chosen[1]], way[chosen[2]]};
 }
 
 }  // namespace
