@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <engram/core/thread_pool.hpp>
+#include <engram/evaluate/published_scores.hpp>
 #include <engram/evaluate/scripted.hpp>
 #include <engram/io/file.hpp>
 
@@ -65,6 +66,20 @@ level_score score_level(const task_info& info, const std::string& level, const t
         parts[i] = play_scripted(make, level, policy, count, seed, part);
     });
     return together(level, parts);
+}
+
+/// What the paper reports beside it, at its own fidelity: random actions for random actions, humans for the oracle, and
+/// how many standard errors lie between (the paper rounds to 0.01). Levels that it has no row for stay empty.
+std::string published_beside(const task_info& info, const level_score& got, bool oracle) {
+    const auto* table = find_published(info.name);
+    const auto at = std::find(suite_scores.begin(), suite_scores.end(), got.level) - suite_scores.begin();
+    if (!table || at == static_cast<std::ptrdiff_t>(suite_scores.size())) return "";
+    const auto level = static_cast<std::size_t>(at);
+    const published_value there = (oracle ? table->human : table->random)[level];
+    if (oracle) return fmt::format("{:>10.2f}", there.mean);
+    const double rounding = 0.01 / std::sqrt(12.0);
+    const double apart = (got.mean - there.mean) / std::hypot(got.standard_error, there.standard_error, rounding);
+    return fmt::format("{:>10.2f}{:>8.1f}", there.mean, apart);
 }
 
 /// Millions of steps per second with so many environments and threads: rules alone, and with every observation drawn.
@@ -142,15 +157,20 @@ int score_tasks(const task_request& asked) {
     if (asked.csv) atomic_file{*asked.csv};  // a file that cannot be written is better known now than afterwards
 
     std::string csv = "task,fidelity,policy,level,episodes,mean,standard_error,maximum\n";
-    fmt::print("{:<30}{:<22}{:>9}{:>12}{:>10}{:>10}\n", "task", "level", "episodes", policy, "+-", "maximum");
+    const bool oracle = asked.plays_oracle(), beside = asked.options().fidelity == "paper";
+    fmt::print("{:<30}{:<22}{:>9}{:>12}{:>10}{:>10}{}\n", "task", "level", "episodes", policy, "+-", "maximum",
+               !beside  ? ""
+               : oracle ? fmt::format("{:>10}", "human")
+                        : fmt::format("{:>10}{:>8}", "paper", "apart"));
     for (const auto& info : infos) {
         const auto stimuli = task_stimuli(info.name, asked.options());
         for (const auto& level : asked.level.empty() ? info.judged_levels() : asked.level) {
             if (std::find(info.levels.begin(), info.levels.end(), level) == info.levels.end()) continue;
             const auto got = score_level(info, level, asked, episodes, threads, stimuli);
             const float most = info.maximum_reward(level);
-            fmt::print("{:<30}{:<22}{:>9}{:>12.3f}{:>10.3f}{:>10}\n", info.name, level, got.episodes, got.mean,
-                       got.standard_error, most > 0 ? fmt::format("{:g}", most) : "-");
+            fmt::print("{:<30}{:<22}{:>9}{:>12.3f}{:>10.3f}{:>10}{}\n", info.name, level, got.episodes, got.mean,
+                       got.standard_error, most > 0 ? fmt::format("{:g}", most) : "-",
+                       beside ? published_beside(info, got, oracle) : "");
             std::fflush(stdout);
             csv += fmt::format("{},{},{},{},{},{},{},{}\n", info.name, asked.options().fidelity, policy, level,
                                got.episodes, got.mean, got.standard_error, most);
