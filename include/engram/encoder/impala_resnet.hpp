@@ -27,7 +27,8 @@ struct impala_resnet {
         int blocks = 2;
         std::vector<int> hidden{};
         int output = 256;
-        bool centre = false;  // pixels to [-1, 1] instead of [0, 1]
+        bool centre = false;         // pixels to [-1, 1] instead of [0, 1]
+        bool subtract_mean = false;  // each image loses its mean colour (ours)
         void check() const {
             for (const int c : channels) require(c > 0, "encoder.channels: expected positive numbers, got ", c);
             for (const int n : hidden) require(n > 0, "encoder.hidden: expected positive widths, got ", n);
@@ -62,7 +63,7 @@ struct impala_resnet {
     template <class Backend>
     static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation,
                                image_shape image) {
-        var<Backend> x = s.centre ? map("centre", centre_pixels{}, observation) : observation;
+        var<Backend> x = prepare_pixels(observation, image, s.centre, s.subtract_mean);
         for (std::size_t i = 0; i < w.sections.size(); ++i) {
             const auto name = message("section.", i);
             const int filters = s.channels[i];
@@ -157,6 +158,6 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::impala_resnet::settings, channels, blocks, hidden, output, centre);
+BOOST_HANA_ADAPT_STRUCT(engram::impala_resnet::settings, channels, blocks, hidden, output, centre, subtract_mean);
 
 static_assert(engram::encoder_policy<engram::impala_resnet> && engram::can_decode<engram::impala_resnet>);

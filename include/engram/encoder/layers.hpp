@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/channels.hpp>
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/rows.hpp>
 
@@ -17,6 +18,14 @@ namespace engram {
 struct centre_pixels {
     auto operator()(auto x) const { return 2 * x - 1; }
 };
+
+/// What an encoder of raw pixels begins with. Where most of an image is one bright ground, all images excite the first
+/// layer alike and differ little in it; without its mean colour an image is what differs from the ground (ours).
+template <class Backend>
+var<Backend> prepare_pixels(var<Backend> observation, image_shape image, bool centre, bool subtract_mean) {
+    if (centre) observation = map("centre", centre_pixels{}, observation);
+    return subtract_mean ? subtract_mean_colour("subtract_mean", observation, image) : observation;
+}
 
 /// Layers of the given widths after `inputs` columns; weights He-scaled, since every layer is followed by a ReLU.
 template <class Backend>

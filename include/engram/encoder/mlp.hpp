@@ -13,7 +13,8 @@ struct mlp {
 
     struct settings {
         std::vector<int> layers{128, 128};
-        bool centre = true;  // pixels to [-1, 1]
+        bool centre = true;          // pixels to [-1, 1]
+        bool subtract_mean = false;  // each image loses its mean colour (ours)
         void check() const {
             require(!layers.empty(), "encoder.layers: expected at least one width");
             for (const int n : layers) require(n > 0, "encoder.layers: expected positive widths, got ", n);
@@ -28,8 +29,9 @@ struct mlp {
         return {declare_layers(g, "layers", size.size(), s.layers)};
     }
     template <class Backend>
-    static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation, image_shape) {
-        return apply_layers("layers", s.centre ? map("centre", centre_pixels{}, observation) : observation, w.layers);
+    static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation,
+                               image_shape image) {
+        return apply_layers("layers", prepare_pixels(observation, image, s.centre, s.subtract_mean), w.layers);
     }
 
     struct decoder_weights {
@@ -51,6 +53,6 @@ struct mlp {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::mlp::settings, layers, centre);
+BOOST_HANA_ADAPT_STRUCT(engram::mlp::settings, layers, centre, subtract_mean);
 
 static_assert(engram::encoder_policy<engram::mlp> && engram::can_decode<engram::mlp>);

@@ -63,6 +63,7 @@ ENGRAM_EXTERN template struct simple_operation<cpu<float>, convolution_kernel, c
 
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, batch_norm_kernel, batch_norm_description>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, channels_kernel, channels_settings>;
+ENGRAM_EXTERN template struct simple_operation<cpu<float>, mean_colour_kernel, image_shape>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, noise_kernel, noise_settings>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, cosine_scores_kernel, matrix_memory_shape>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, weighted_read_kernel, matrix_memory_shape>;

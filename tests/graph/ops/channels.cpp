@@ -134,3 +134,32 @@ TEST_CASE("images that do not fit are told when traced") {
     CHECK_THROWS_WITH_AS(split_channels("part", x, {3, 3, 2}, {2, 0}),
                          "encoder.part: an image needs at least one channel, not 0", error);
 }
+
+TEST_CASE("an image without its mean colour: plain loops, gradients, and grounds do not matter") {
+    const int H = 3, W = 2, C = 3, T = 2, B = 3;
+    auto store = std::make_shared<parameters<double>>();
+    graph<backend> g(store);
+    const auto x = g.input("x", H * W * C);
+    const auto relative = subtract_mean_colour(
+        "relative", affine("mixed", x, g.declare_linear("mixed", H * W * C, H * W * C)), {H, W, C});
+    const auto plain = subtract_mean_colour("plain", x, {H, W, C});
+    add_cubic_loss("loss", relative);
+    program<backend> p(g, store, {.steps = T, .batch = B, .gradients = true}, {plain});
+    draw(p.input("x"), 3);
+    p.forward();
+    const auto out = p.output(plain);
+    const std::vector<double> first(out.at(1) + out.stride, out.at(1) + out.stride + H * W * C);
+    for (int c = 0; c < C; ++c) {
+        const double* image = p.input("x").data() + (1 * B + 1) * H * W * C;
+        double mean = 0;
+        for (int i = 0; i < H * W; ++i) mean += image[i * C + c] / (H * W);
+        for (int i = 0; i < H * W; ++i)
+            CHECK(first[static_cast<std::size_t>(i * C + c)] == doctest::Approx(image[i * C + c] - mean));
+    }
+    for (std::size_t i = 0; i < p.input("x").size(); ++i) p.input("x")[i] += 0.5 * static_cast<double>(1 + i % C);
+    p.forward();
+    for (int i = 0; i < H * W * C; ++i)
+        CHECK(out.at(1)[out.stride + i] == doctest::Approx(first[static_cast<std::size_t>(i)]));
+    check(g, store, {.steps = T, .batch = B, .gradients = true}, 40);
+    CHECK_THROWS_AS(subtract_mean_colour("wrong", x, {H, W, 1}), error);
+}

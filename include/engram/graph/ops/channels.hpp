@@ -4,7 +4,7 @@
 // Channels of images in the columns of a variable: several images as one, one as several.
 //
 // A row [H * W * C] is one image, channels last, so images are joined and parted pixel by pixel. Each function is the
-// other's inverse and the other's gradient.
+// other's inverse and the other's gradient. And what all pixels of a channel have in common, taken away.
 
 #include <numeric>
 #include <vector>
@@ -119,6 +119,52 @@ std::vector<var<Backend>> split_channels(const std::string& name, const var<Back
         make_operation<channels_kernel>(g, name, {x}, channels_settings{image.height * image.width, channels, true});
     const extent rows = g.common_rows(op->inputs);
     return g.add(std::move(op), widths, rows);
+}
+
+/// Each image without its mean colour; the same map is its own gradient.
+template <class Backend>
+struct mean_colour_kernel final : kernel<Backend> {
+    using real = typename Backend::real;
+
+    mean_colour_kernel(const binder<Backend>& b, const image_shape& s)
+        : image(s), batch(b.batch()), in(b.in(0)), out(b.out(0)), d_in(b.d_in(0)), d_out(b.d_out(0)) {}
+    void forward(int t, int steps) override { subtract(in, out, t, steps, false); }
+    void backward(int t, int steps) override {
+        if (d_in) subtract(d_out, d_in, t, steps, d_in.accumulate);
+    }
+
+private:
+    void subtract(const operand<real>& from, const operand<real>& to, int t, int steps, bool add) {
+        const int pixels = image.height * image.width, n = image.channels;
+        for (int r = 0; r < steps * batch; ++r) {
+            const real* x = from.at(t) + r * from.stride;
+            real* y = to.at(t) + r * to.stride;
+            for (int c = 0; c < n; ++c) {
+                real mean = 0;
+                for (int i = 0; i < pixels; ++i) mean += x[i * n + c];
+                mean /= static_cast<real>(pixels);
+                for (int i = 0; i < pixels; ++i) {
+                    const real rest = x[i * n + c] - mean;
+                    y[i * n + c] = add ? y[i * n + c] + rest : rest;
+                }
+            }
+        }
+    }
+
+    image_shape image;
+    int batch;
+    operand<real> in, out, d_in, d_out;
+};
+
+/// [T, B, H * W * C]: every channel of every image minus its mean over the pixels.
+template <class Backend>
+var<Backend> subtract_mean_colour(const std::string& name, const var<Backend>& x, image_shape image) {
+    graph<Backend>& g = *x.owner;
+    require(x.width == image.size(), g.full_name(name), ": the input has ", x.width, " columns, an image of ", image,
+            " has ", image.size());
+    auto op = make_operation<mean_colour_kernel>(g, name, {x}, image);
+    const extent rows = g.common_rows(op->inputs);
+    return g.add(std::move(op), {image.size()}, rows)[0];
 }
 
 /// Images of one shape, added pixel by pixel.
