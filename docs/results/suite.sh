@@ -10,21 +10,30 @@ cd "$(dirname "$0")/../.."
 runs=${1:-runs/suite}
 ablations=(ff lstm mra)
 seeds=(1 2 3)
-declare -A steps=([change_detection]=3000000 [spot_diff_passive]=12000000 [invisible_goal_empty_arena]=6000000
-                  [transitive_inference]=6000000)
+declare -A steps=([change_detection]=3000000 [spot_diff_passive]=10000000 [invisible_goal_empty_arena]=3000000
+                  [transitive_inference]=3000000)
 
 [[ -n ${ENGRAM_BIN:-} ]] || { ./dev build "${ablations[@]/#/engram-}" engram-report; ENGRAM_BIN=build/bin; }
 
-for seed in "${seeds[@]}"; do
-    for ablation in "${ablations[@]}"; do
-        for task in "${!steps[@]}"; do
-            out=$runs/$task/$ablation-$seed
-            grep -qs '"finished": true' "$out/summary.json" && continue
-            mkdir -p "$(dirname "$out")"
-            echo "$ENGRAM_BIN/engram-$ablation train --task $task --seed $seed --steps ${steps[$task]} --out $out" \
-                 "--threads 1 --quiet --resume > $out.log 2>&1"
+# The command of one run, unless it is finished: job ABLATION TASK SEED
+job() {
+    local out=$runs/$2/$1-$3
+    grep -qs '"finished": true' "$out/summary.json" && return
+    mkdir -p "$(dirname "$out")"
+    echo "$ENGRAM_BIN/engram-$1 train --task $2 --seed $3 --steps ${steps[$2]} --out $out --threads 1 --quiet --resume" \
+         "> $out.log 2>&1"
+}
+
+{
+    for seed in "${seeds[@]}"; do
+        for task in change_detection invisible_goal_empty_arena transitive_inference; do
+            for ablation in "${ablations[@]}"; do job "$ablation" "$task" "$seed"; done
         done
+        job lstm spot_diff_passive "$seed"
     done
-done | xargs -r -P 2 -d '\n' -n 1 bash -c
+    for ablation in mra ff; do
+        for seed in "${seeds[@]}"; do job "$ablation" spot_diff_passive "$seed"; done
+    done
+} | xargs -r -P 2 -d '\n' -n 1 bash -c
 
 "$ENGRAM_BIN/engram-report" "$runs"/*/*-[0-9] --out "$runs/report.html"
