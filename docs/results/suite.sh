@@ -15,13 +15,14 @@ declare -A steps=([change_detection]=3000000 [spot_diff_passive]=10000000 [invis
 
 [[ -n ${ENGRAM_BIN:-} ]] || { ./dev build "${ablations[@]/#/engram-}" engram-report; ENGRAM_BIN=build/bin; }
 
-# The command of one run, unless it is finished: job ABLATION TASK SEED
+# The command of one run, unless it is finished: job ABLATION TASK SEED [CHANGED SETTING]
 job() {
     local out=$runs/$2/$1-$3
+    [[ -z ${4:-} ]] || out=$runs/changed/$4/$2-$1-$3
     grep -qs '"finished": true' "$out/summary.json" && return
     mkdir -p "$(dirname "$out")"
     echo "$ENGRAM_BIN/engram-$1 train --task $2 --seed $3 --steps ${steps[$2]} --out $out --threads 1 --quiet --resume" \
-         "> $out.log 2>&1"
+         "${4:+--set $4} > $out.log 2>&1"
 }
 
 {
@@ -31,6 +32,7 @@ job() {
         done
         job lstm spot_diff_passive "$seed"
     done
+    job lstm change_detection 1 encoder.subtract_mean=false
     for ablation in mra ff; do
         for seed in "${seeds[@]}"; do job "$ablation" spot_diff_passive "$seed"; done
     done
