@@ -87,6 +87,7 @@
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/auxiliary/reconstruction.hpp>
 
+#include <engram/learner/ppo.hpp>
 #include <engram/learner/supervised.hpp>
 #include <engram/learner/variational.hpp>
 #include <engram/learner/vtrace.hpp>

@@ -50,6 +50,8 @@ public:
           rows_(s.rollout.environments / group_count_),
           part_(agent, s.rollout.unroll, rows_, rows_),
           published_(agent.store->flat().begin(), agent.store->flat().end()) {
+        require(s.rollout.epochs == 1 && s.rollout.minibatches == 1, "rollout: ", s.rollout.epochs, " epochs of ",
+                s.rollout.minibatches, " minibatches, but asynchronous training learns once from every unroll");
         for (int i = 0; i < std::max(1, threads - 1); ++i)
             actors_.push_back({std::make_shared<parameters<real>>(*agent.store), -1, {}});
         for (int i = 0; i < group_count_; ++i) {
