@@ -56,6 +56,7 @@
 #include <engram/graph/ops/matrix_memory.hpp>
 #include <engram/graph/ops/noise.hpp>
 #include <engram/graph/ops/ntm_address.hpp>
+#include <engram/graph/ops/quantiles.hpp>
 #include <engram/graph/ops/returns.hpp>
 #include <engram/graph/ops/rows.hpp>
 #include <engram/graph/ops/time.hpp>
@@ -88,6 +89,7 @@
 #include <engram/auxiliary/reconstruction.hpp>
 
 #include <engram/learner/ppo.hpp>
+#include <engram/learner/quantile_regression.hpp>
 #include <engram/learner/supervised.hpp>
 #include <engram/learner/variational.hpp>
 #include <engram/learner/vtrace.hpp>
