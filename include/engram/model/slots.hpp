@@ -48,6 +48,8 @@ struct task_shape {
     image_shape observation;
     int actions = 0;  // of an agent, or columns of a generative model's condition
     int targets = 0;  // columns of a supervised target
+    int classes = 0;  // of a supervised target that is the index of one of them
+    bool numbers = false;  // a supervised target is real numbers and not bits
 };
 
 /// Widths that a memory must know: the encoder's x and the controller's h.
@@ -105,8 +107,16 @@ concept can_control = requires(graph<slot::backend>& g, const typename P::settin
     { P::held(state) } -> std::convertible_to<slot::variable>;
     { P::width(s) } -> std::convertible_to<int>;
 };
+/// A controller that is not recurrent: inputs and reset of all steps -> h of all steps.
 template <class P>
-concept controller_policy = claims<P, controller_role> && has_settings<P> && can_control<P>;
+concept can_control_sequence = requires(graph<slot::backend>& g, const typename P::settings& s,
+                                        const typename P::weights& w, const slot::variables& in, slot::variable reset) {
+    { P::declare(g, s, 1) } -> std::same_as<typename P::weights>;
+    { P::sequence(s, w, in, reset) } -> std::same_as<slot::variable>;
+    { P::width(s) } -> std::convertible_to<int>;
+};
+template <class P>
+concept controller_policy = claims<P, controller_role> && has_settings<P> &&(can_control<P> || can_control_sequence<P>);
 
 // --- memory: cue, state -> context; cue, content, state -> state ---
 template <class P>
