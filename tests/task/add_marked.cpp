@@ -56,5 +56,6 @@ TEST_CASE("the sum of two flagged numbers is asked for at the third flag") {
 TEST_CASE("sizes") {
     CHECK(add_marked({}).info().steps == 100);
     CHECK(add_marked({}).info().classes == 0);
+    CHECK(add_marked({}).info().numbers);
     CHECK(sentence([] { add_marked({.steps = 2}); }) == "add: 2 steps were asked for; expected at least 3");
 }

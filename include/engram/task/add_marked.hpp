@@ -26,7 +26,9 @@ public:
     static sequence_info describe(const task_options& options) {
         const int T = options.steps == 0 ? 100 : options.steps;
         require(T >= 3 && T <= 10'000'000, "add: ", T, " steps were asked for; expected at least 3");
-        return {.name = "add", .steps = T, .observation = {1, 2, 1}, .targets = 1};
+        sequence_info info{.name = "add", .steps = T, .observation = {1, 2, 1}, .targets = 1};
+        info.numbers = true;
+        return info;
     }
 
     explicit add_marked(const task_options& options) : info_(describe(options)) {}

@@ -28,6 +28,7 @@ struct sequence_info {
     std::vector<std::string> levels{"train", "holdout_interpolate"};
     int tokens = 0;   // a frame is the index of one of so many tokens; 0: numbers
     int classes = 0;  // a target is the index of one of so many classes; 0: bits or numbers
+    bool numbers = false;
 };
 
 /// Where one sequence goes: step t of an input of F columns begins at `data + t * rows * F`, for a batch [T, B, F] of
