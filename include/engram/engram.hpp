@@ -147,6 +147,7 @@
 #include <engram/task/texture.hpp>
 #include <engram/task/time_step.hpp>
 #include <engram/task/transitive_inference.hpp>
+#include <engram/task/two_colors.hpp>
 #include <engram/task/what_then_where.hpp>
 
 #include <engram/io/file.hpp>

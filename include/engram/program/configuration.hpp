@@ -90,5 +90,5 @@ struct prepared_sequences {
 }  // namespace engram
 
 BOOST_HANA_ADAPT_STRUCT(engram::task_options, data, stimuli, stimulus_count, fidelity, scheme, length, length_spread,
-                        items, recalled, steps, markers);
+                        backward, items, recalled, steps, markers);
 BOOST_HANA_ADAPT_STRUCT(engram::run_settings, rollout, sequence, optimiser, asynchronous, task);
