@@ -20,6 +20,7 @@
 #include <engram/core/settings.hpp>
 #include <engram/core/thread_pool.hpp>
 
+#include <engram/kernels/attention.hpp>
 #include <engram/kernels/convolution.hpp>
 #include <engram/kernels/convolution_shape.hpp>
 #include <engram/kernels/cpc_scores.hpp>
@@ -43,6 +44,7 @@
 #include <engram/graph/kernel.hpp>
 #include <engram/graph/layout.hpp>
 #include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/attention.hpp>
 #include <engram/graph/ops/batch_norm.hpp>
 #include <engram/graph/ops/channels.hpp>
 #include <engram/graph/ops/convolution.hpp>
@@ -50,6 +52,7 @@
 #include <engram/graph/ops/dnc.hpp>
 #include <engram/graph/ops/fifo_slots.hpp>
 #include <engram/graph/ops/knn.hpp>
+#include <engram/graph/ops/layer_norm.hpp>
 #include <engram/graph/ops/least_used.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
@@ -75,6 +78,8 @@
 
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/lstm.hpp>
+#include <engram/controller/srnn.hpp>
+#include <engram/controller/transformer.hpp>
 
 #include <engram/memory/dnc.hpp>
 #include <engram/memory/fifo_knn.hpp>

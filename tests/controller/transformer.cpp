@@ -117,10 +117,7 @@ std::vector<numbers> restated(const parameters<double>& store, const transformer
 
 TEST_CASE("laws: a row alone, an episode's start and a second run give the same bits") {
     for (const char* positions : {"rotary", "learned"})
-        for (const char* activation : {"gelu", "relu"}) {
-            keeps_the_laws<model>(sizes(positions, activation), shape);
-            keeps_the_laws<model, cpu<float>>(sizes(positions, activation), shape);
-        }
+        for (const char* activation : {"gelu", "relu"}) keeps_the_laws<model>(sizes(positions, activation), shape);
 }
 
 TEST_CASE("gradients of the whole model equal central differences") {
@@ -202,9 +199,9 @@ TEST_CASE("a truncated Transformer sees its window: an unroll starts from nothin
 }
 
 TEST_CASE("memory of a learning program is linear in T") {
-    const auto a = model::trace<cpu<float>>(sizes("rotary", "gelu"), shape, 1);
+    const auto a = model::trace<backend>(sizes("rotary", "gelu"), shape, 1);
     const auto bytes = [&](int steps) {
-        return double(program<cpu<float>>(*a.g, a.store, {.steps = steps, .batch = 2, .gradients = true}).memory());
+        return double(program<backend>(*a.g, a.store, {.steps = steps, .batch = 2, .gradients = true}).memory());
     };
     // Scratch of the kernels: tests/kernels/attention.cpp.
     CHECK((bytes(2048) - bytes(1024)) / (bytes(1024) - bytes(512)) < 2.01);
@@ -214,14 +211,14 @@ TEST_CASE("bad settings and sequences beyond the learned positions are one sente
     const auto fails = [](auto change, const char* sentence) {
         auto s = sizes("learned", "gelu");
         change(s.controller);
-        CHECK_THROWS_WITH((model::trace<cpu<float>>(s, shape, 1)), sentence);
+        CHECK_THROWS_WITH((model::trace<backend>(s, shape, 1)), sentence);
     };
     fails([](auto& c) { c.heads = 3; }, "controller.heads: 8 columns (controller.hidden) do not divide into 3 heads");
     fails([](auto& c) { c.heads = 8, c.positions = "rotary"; },
           "controller.heads: rotary positions turn pairs of columns, a head of 1 does not make pairs");
     fails([](auto& c) { c.layers = 0; }, "controller.layers: expected at least one layer, got 0");
-    const auto a = model::trace<cpu<float>>(sizes("learned", "gelu"), shape, 1);
-    program<cpu<float>> p(*a.g, a.store, {.steps = 13, .batch = 1}, {a.h});
+    const auto a = model::trace<backend>(sizes("learned", "gelu"), shape, 1);
+    program<backend> p(*a.g, a.store, {.steps = 13, .batch = 1}, {a.h});
     CHECK_THROWS_WITH(p.forward(), "controller.position.index: step 12 of an episode needs a position, there are 12");
     p.input("reset")[7] = 1;
     CHECK_NOTHROW(p.forward());

@@ -137,42 +137,44 @@ TEST_CASE("gradients equal central differences") {
 
 TEST_CASE("the size of a block changes nothing beyond rounding") {
     std::mt19937 rng(3);
-    const problem p(rng, 150, 32, true, 1.0, 90);
-    const auto whole = run<double>(p, 150);
-    for (const int block : {1, 7, 16, 64}) {
+    const problem p(rng, 300, 32, true, 1.0, 200);
+    const auto whole = run<double>(p, 300);
+    for (const int block : {1, 7, 64, 100, 130}) {  // queries come 64 at a time, so keys of 100 end within them
         const auto part = run<double>(p, block);
         CHECK(worst(part.y, whole.y) <= 1e-13);
         CHECK(worst(part.d_q, whole.d_q) <= 1e-12);
         CHECK(worst(part.d_k, whole.d_k) <= 1e-12);
         CHECK(worst(part.d_v, whole.d_v) <= 1e-12);
-        CHECK(whole.d_q != part.d_q);  // it is another sum
+        if (block < 100) CHECK(whole.d_q != part.d_q);  // it is another sum
     }
 }
 
 TEST_CASE("the future changes no bit of the past, and an episode none of another's") {
-    std::mt19937 rng(4);
-    problem p(rng, 140, 16, true, 1.0, 1000);
-    for (int t = 0; t < p.T; ++t) p.segment[t] = t < 90 ? 0 : 1;
-    const auto before = run<float>(p, 64);
-    problem later = p;
-    for (int t = 70; t < 90; ++t)
-        for (int f = 0; f < p.d; ++f) later.k[t * p.step + f] = later.v[t * p.step + f] = 30;
-    const auto after = run<float>(later, 64);
-    for (int i = 0; i < 70 * p.d; ++i) REQUIRE(before.y[i] == after.y[i]);
-    CHECK(before.y[75 * p.d] != after.y[75 * p.d]);
-    for (int i = 90 * p.d; i < p.T * p.d; ++i) REQUIRE(before.y[i] == after.y[i]);
-    for (int i = 90 * p.step; i < p.T * p.step; ++i) REQUIRE(before.d_v[i] == after.d_v[i]);
+    for (const int block : {64, 100, 256}) {
+        std::mt19937 rng(4);
+        problem p(rng, 140, 16, true, 1.0, 1000);
+        for (int t = 0; t < p.T; ++t) p.segment[t] = t < 90 ? 0 : 1;
+        const auto before = run<float>(p, block);
+        problem later = p;
+        for (int t = 70; t < 90; ++t)
+            for (int f = 0; f < p.d; ++f) later.k[t * p.step + f] = later.v[t * p.step + f] = 30;
+        const auto after = run<float>(later, block);
+        for (int i = 0; i < 70 * p.d; ++i) REQUIRE(before.y[i] == after.y[i]);
+        CHECK(before.y[75 * p.d] != after.y[75 * p.d]);
+        for (int i = 90 * p.d; i < p.T * p.d; ++i) REQUIRE(before.y[i] == after.y[i]);
+        for (int i = 90 * p.step; i < p.T * p.step; ++i) REQUIRE(before.d_v[i] == after.d_v[i]);
 
-    // The second episode as an unroll of its own: the same bits, forward and backward.
-    problem alone = p;
-    alone.T = 50;
-    for (auto* x : {&alone.q, &alone.k, &alone.v, &alone.d_y}) x->erase(x->begin(), x->begin() + 90 * p.step);
-    alone.segment.assign(50, 0);
-    const auto fresh = run<float>(alone, 64);
-    for (int i = 0; i < 50 * p.d; ++i) REQUIRE(fresh.y[i] == before.y[90 * p.d + i]);
-    for (int i = 0; i < 50 * p.step; ++i) {
-        REQUIRE(fresh.d_q[i] == before.d_q[90 * p.step + i]);
-        REQUIRE(fresh.d_k[i] == before.d_k[90 * p.step + i]);
+        // The second episode as an unroll of its own: the same bits, forward and backward.
+        problem alone = p;
+        alone.T = 50;
+        for (auto* x : {&alone.q, &alone.k, &alone.v, &alone.d_y}) x->erase(x->begin(), x->begin() + 90 * p.step);
+        alone.segment.assign(50, 0);
+        const auto fresh = run<float>(alone, block);
+        for (int i = 0; i < 50 * p.d; ++i) REQUIRE(fresh.y[i] == before.y[90 * p.d + i]);
+        for (int i = 0; i < 50 * p.step; ++i) {
+            REQUIRE(fresh.d_q[i] == before.d_q[90 * p.step + i]);
+            REQUIRE(fresh.d_k[i] == before.d_k[90 * p.step + i]);
+        }
     }
 }
 

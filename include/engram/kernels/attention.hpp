@@ -55,11 +55,11 @@ void dense_product(const Real* a, std::ptrdiff_t a_row, std::ptrdiff_t a_term, i
     }
 }
 
-/// Sizes of one head: T steps of d numbers, keys met `block` at a time.
+/// Sizes of one head: T steps of d numbers, keys met `block` at a time (by as many queries, or 64 of them).
 struct attention_shape {
     int steps, width;
     bool rotary = false;
-    int block = 64;
+    int block = 256;
 };
 
 /// One head of attention with its scratch memory; serves the rows of a batch and the heads one after another.
@@ -69,14 +69,18 @@ public:
     using P = pack<Real>;
 
     attention_head(const attention_shape& s, bool gradients)
-        : shape_(s), wide_(padded(s.width)), key_stride_(odd_lines(s.steps)), score_stride_(padded(s.block)) {
+        : shape_(s),
+          wide_(padded(s.width)),
+          key_stride_(odd_lines(s.steps)),
+          score_stride_(padded(s.block)),
+          queries_at_once_(std::min(s.block, 64)) {
         require(s.steps > 0 && s.width > 0 && s.block > 0, "attention: ", s.steps, " steps of ", s.width,
                 " numbers in blocks of ", s.block, " leave nothing to attend to");
         require(!s.rotary || s.width % 2 == 0, "attention: rotary positions turn pairs of columns, ", s.width,
                 " do not make pairs");
         const auto rows = static_cast<std::size_t>(wide_ * s.steps);
         const auto turned = static_cast<std::size_t>(key_stride_ * s.width);
-        const auto block = static_cast<std::size_t>(s.block);
+        const auto block = static_cast<std::size_t>(queries_at_once_);
         for (auto* x : {&queries_, &keys_, &values_}) x->resize(rows);
         keys_across_.resize(turned);
         scores_.resize(block * static_cast<std::size_t>(score_stride_));
@@ -121,7 +125,7 @@ public:
             for (int at = first; at < begin + rows; at += shape_.block) {
                 const int count = std::min(shape_.block, begin + rows - at);
                 score(begin, rows, at, count);
-                for (int r = 0; r < rows; ++r) soften(r, std::min(count, begin + r - at + 1), count);
+                for (int r = 0; r < rows; ++r) soften(r, std::clamp(begin + r - at + 1, 0, count), count);
                 dense_product(scores_.data(), score_stride_, 1, rows, row(values_, at), wide_, count, sums_.data(),
                               wide_, shape_.width, true);
             }
@@ -144,11 +148,8 @@ public:
         across(values_.data(), values_across_.data());
         gather(d_y, d_y_step, d_out_.data());
         for (auto* x : {&d_queries_, &d_keys_, &d_values_}) std::fill(x->begin(), x->end(), Real(0));
-        for (int t = 0; t < shape_.steps; ++t) {
-            Real dot = 0;
-            for (int f = 0; f < shape_.width; ++f) dot += d_y[t * d_y_step + f] * y[t * y_step + f];
-            dots_[static_cast<std::size_t>(t)] = dot;
-        }
+        for (int t = 0; t < shape_.steps; ++t)
+            dots_[static_cast<std::size_t>(t)] = dot(d_y + t * d_y_step, y + t * y_step, shape_.width);
         each_block(segment, [&](int first, int begin, int rows) {
             for (int at = first; at < begin + rows; at += shape_.block) {
                 const int count = std::min(shape_.block, begin + rows - at);
@@ -156,7 +157,7 @@ public:
                 dense_product(row(d_out_, begin), wide_, 1, rows, values_across_.data() + at, key_stride_, shape_.width,
                               slopes_.data(), score_stride_, count, false);
                 for (int r = 0; r < rows; ++r)
-                    differentiate(r, std::min(count, begin + r - at + 1), count, log_sum[begin + r],
+                    differentiate(r, std::clamp(begin + r - at + 1, 0, count), count, log_sum[begin + r],
                                   dots_[static_cast<std::size_t>(begin + r)]);
                 dense_product(scores_.data(), 1, score_stride_, count, row(d_out_, begin), wide_, rows,
                               row(d_values_, at), wide_, shape_.width, true);
@@ -192,8 +193,8 @@ private:
         for (int first = 0, end; first < shape_.steps; first = end) {
             end = first + 1;
             while (end < shape_.steps && segment[end] == segment[first]) ++end;
-            for (int begin = first; begin < end; begin += shape_.block)
-                body(first, begin, std::min(shape_.block, end - begin));
+            for (int begin = first; begin < end; begin += queries_at_once_)
+                body(first, begin, std::min(queries_at_once_, end - begin));
         }
     }
 
@@ -251,12 +252,17 @@ private:
         Real* s = scores_.data() + r * score_stride_;
         Real& top = top_[static_cast<std::size_t>(r)];
         Real& total = total_[static_cast<std::size_t>(r)];
+        // Masks only where the last pack of keys is not full.
+        const int whole = n / P::width * P::width;
         const P lowest(-std::numeric_limits<Real>::infinity());
-        P largest = lowest;
-        for (int i = 0; i < n; i += P::width)
-            largest = max(largest, select(indices<Real>(i) < P(n), P::load(s + i), lowest));
-        Real next = top;
-        for (int lane = 0; lane < P::width; ++lane) next = max(next, largest[lane]);
+        P largest(top);
+        for (int i = 0; i < whole; i += P::width) largest = max(largest, P::load(s + i));
+        if (whole < n) largest = max(largest, select(indices<Real>(whole) < P(n), P::load(s + whole), lowest));
+        Real lanes[P::width];
+        largest.store(lanes);
+        for (int half = P::width / 2; half > 0; half /= 2)
+            for (int i = 0; i < half; ++i) lanes[i] = max(lanes[i], lanes[i + half]);
+        const Real next = lanes[0];
         if (!(next == top)) {
             const Real kept = top == lowest[0] ? Real(0) : std::exp(top - next);
             Real* sum = sums_.data() + r * wide_;
@@ -265,17 +271,29 @@ private:
             top = next;
         }
         P sum(0);
-        for (int i = 0; i < count; i += P::width) {
+        int i = 0;
+        for (; i < whole; i += P::width) {
+            const P p = exp(P::load(s + i) - P(top));
+            p.store(s + i);
+            sum += p;
+        }
+        for (; i < count; i += P::width) {
             const P p = select(indices<Real>(i) < P(n), exp(P::load(s + i) - P(top)), P(0));
             p.store(s + i);
             sum += p;
         }
-        total += sum.sum();
+        total += sums<1>(&sum)[0];
     }
     /// Row r of scores becomes p over its first n keys, row r of slopes p (slope - dot); zero beyond.
     void differentiate(int r, int n, int count, Real log_sum, Real dot) {
         Real *s = scores_.data() + r * score_stride_, *d = slopes_.data() + r * score_stride_;
-        for (int i = 0; i < count; i += P::width) {
+        int i = 0;
+        for (; i + P::width <= n; i += P::width) {
+            const P p = exp(P::load(s + i) - P(log_sum));
+            p.store(s + i);
+            (p * (P::load(d + i) - P(dot))).store(d + i);
+        }
+        for (; i < count; i += P::width) {
             const auto met = indices<Real>(i) < P(n);
             const P p = select(met, exp(P::load(s + i) - P(log_sum)), P(0));
             p.store(s + i);
@@ -285,6 +303,7 @@ private:
 
     attention_shape shape_;
     std::ptrdiff_t wide_, key_stride_, score_stride_;
+    int queries_at_once_;
     aligned_vector<Real> queries_, keys_, values_, d_out_, d_queries_, d_keys_, d_values_;  // [T, d], rows padded
     aligned_vector<Real> keys_across_, values_across_;                                      // [d, T]
     aligned_vector<Real> scores_, slopes_;                                                  // [block, block]

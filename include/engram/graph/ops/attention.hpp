@@ -14,7 +14,7 @@ namespace engram {
 struct attention_settings {
     int heads = 1;
     bool rotary = false;  // turn queries and keys by their positions
-    int block = 64;       // keys met at a time; changes nothing but rounding
+    int block = 256;      // keys met at a time; changes nothing but rounding
 };
 
 /// Numbers the episodes of row b: a new one begins wherever `reset` is 1.
