@@ -65,12 +65,18 @@ struct wiring_of<Learner> : std::type_identity<typename Learner::wiring> {};
 template <class Auxiliary, class Learner>
 inline constexpr bool goes_with = !can_infer<Learner> || std::is_same_v<Auxiliary, no_auxiliary>;
 
+/// A learner that lives on the state carried from unroll to unroll says `static constexpr bool carries_memory = true`.
+template <class Learner>
+concept carries_memory = requires {
+    requires Learner::carries_memory;
+};
+
 /// Whether a controller can be stepped, or nothing asks for its steps one by one: no memory is read before them, and
-/// the learner neither acts nor feeds back what it infers.
+/// the learner neither acts, nor feeds back what it infers, nor lives on what is carried.
 template <class Controller, class Memory, class Learner>
 inline constexpr bool steps_with = can_control<Controller>;
 template <class Controller, class Memory, class Learner>
-    requires(!can_control<Controller> && Learner::learns_sequences)
+    requires(!can_control<Controller> && Learner::learns_sequences && !carries_memory<Learner>)
 inline constexpr bool steps_with<Controller, Memory, Learner> = std::is_same_v<Memory, no_memory> && can_learn<Learner>;
 
 /// What with<P> puts in: P itself, checked.
