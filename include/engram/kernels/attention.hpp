@@ -15,8 +15,8 @@
 // alone: an episode in the middle of an unroll has the bits of a fresh one, and no later step changes one.
 //
 // Shapes: q, k, v, y [T, d] of one head, with numbers from step to step as strides; segment [T] (number of the episode,
-// equal numbers adjacent); log_sum [T]. Cost: 4 d multiply-adds forward and 10 d backward for two scores; memory: 12 T
-// d numbers and two blocks. No call but the constructor allocates.
+// equal numbers adjacent); log_sum [T]. Cost: 2 d multiply-adds a score forward, 5 d backward, T^2 / 2 scores. Memory:
+// 10 T d numbers, padded, and two blocks. No call but the constructor allocates.
 
 #include <algorithm>
 #include <cmath>
