@@ -19,10 +19,10 @@ struct token_embedding {
 
     struct settings {
         int width = 128;
-        int layers = 2;  // of the MLP
+        int mlp_layers = 2;
         void check() const {
             require(width > 0, "encoder.width: expected a positive width, got ", width);
-            require(layers > 0, "encoder.layers: expected at least one layer, got ", layers);
+            require(mlp_layers > 0, "encoder.mlp_layers: expected at least one layer, got ", mlp_layers);
         }
     };
     struct weights {
@@ -39,7 +39,7 @@ struct token_embedding {
                                 initial::fan_in<typename Backend::real>(std::sqrt(double(size.tokens))));
         else
             w.layers =
-                declare_layers(g, "layers", size.size(), std::vector<int>(static_cast<std::size_t>(s.layers), s.width));
+                declare_layers(g, "layers", size.size(), std::vector<int>(static_cast<std::size_t>(s.mlp_layers), s.width));
         return w;
     }
     template <class Backend>
@@ -51,6 +51,6 @@ struct token_embedding {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::token_embedding::settings, width, layers);
+BOOST_HANA_ADAPT_STRUCT(engram::token_embedding::settings, width, mlp_layers);
 
 static_assert(engram::encoder_policy<engram::token_embedding>);

@@ -55,7 +55,7 @@ inline std::string target_kind(const std::string& setting, const task_shape& tas
 inline int answer_width(const std::string& setting, const task_shape& task) {
     const std::string kind = target_kind(setting, task);
     const int columns = kind != "classes" ? task.targets : task.classes > 0 ? task.classes : task.actions;
-    require(columns > 0, "learner.targets is ", kind, ", but the task has none; set learner.targets=task");
+    require(columns > 0, "learner.targets: the task has no target that is ", kind, "; learn a task that has targets");
     return columns;
 }
 

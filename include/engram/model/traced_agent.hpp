@@ -31,7 +31,16 @@ struct prediction_schedule {
     double current_weight = 0;  // of the current-step loss
     double decay = 0.97;        // of the moving averages
     int period = 1;             // updates between two of their steps
+    int pretrain = 0;           // updates of the predictor alone at first
+    int block = 0;              // then updates of the memory alone and of the predictor alone by turns; 0: both at once
 
+    /// What update u steps: both, the memory, or the predictor.
+    enum class part { both, memory, predictor };
+    part stepped(std::int64_t u) const {
+        if (u < pretrain) return part::predictor;
+        if (block == 0) return part::both;
+        return (u - pretrain) / block % 2 == 0 ? part::memory : part::predictor;
+    }
     int predictions() const { return (rollout + every - 1) / every; }
     /// Rows (i, k) of one sequence and rollout; the last `rollout` are current steps, which a weight of zero leaves out.
     int chosen() const { return predictions() * targets_of(selector, selected); }
@@ -39,11 +48,16 @@ struct prediction_schedule {
 };
 
 /// The second graph of a MemUP model over the parameters of the first: one row is a pair of a prediction step i and a
-/// target step k. Inputs: memory m_i [P, B, M] with its gradient, observation x_k, target y_k and weight [P, B, .].
+/// target step k. Inputs: memory m_i [P, B, M] with its gradient, observation x_k (or the context c_k [P, B, C], with
+/// its gradient), target y_k and weight [P, B, .].
 template <class Backend>
 struct predictor_trace {
     std::unique_ptr<graph<Backend>> g;
     var<Backend> memory, row_loss;  // row_loss [P, B, 1]: -log q(y_k | m_i, x_k), or the squared error
+    /// A third graph over the same parameters, where the predictor sees contexts: what its own network [T, B, C] holds
+    /// at each step. Null where it sees observations.
+    std::unique_ptr<graph<Backend>> context_graph;
+    var<Backend> context, context_output;
 };
 
 /// A traced model. Inputs of every plan: observation [T, B, pixels] in [0, 1] and reset [T, B, 1] (1 at the first step
@@ -61,8 +75,10 @@ struct traced_agent {
     std::optional<generative_variables<variable>> generative;
     /// Of a MemUP model: its pairs (learning), and what it says of each step of its own [T, B, 1] (generating).
     std::unique_ptr<predictor_trace<Backend>> predictor;
-    std::optional<variable> row_loss;
+    std::optional<variable> row_loss, context;
     std::optional<prediction_schedule> schedule;
+    /// Of the returns that a detector or a predictor is about.
+    double discount = 0;
     /// Steps of an unroll of truncated backpropagation; 0: whole sequences.
     int unroll = 0;
     /// What the laws compare, with names.
