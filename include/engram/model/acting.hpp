@@ -42,12 +42,17 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
     });
     const memory_sizes sizes{seen.x.width, controller::width(s.controller)};
     const auto memory_weights = in("memory", [&] { return memory::declare(g, s.memory, sizes); });
-    const int extra = s.wiring.last_action_reward && task.actions > 0 ? task.actions + 1 : 0;
-    const int inputs = seen.x.width + memory::context_width(s.memory, sizes) + extra;
+    std::vector<variable> extra;
+    if (s.wiring.last_action_reward && task.actions > 0) {
+        extra.push_back(seen.last_action);
+        if (s.wiring.last_reward) extra.push_back(seen.last_reward);
+    }
+    int inputs = seen.x.width + memory::context_width(s.memory, sizes);
+    for (const auto& v : extra) inputs += v.width;
     const auto controller_weights = in("controller", [&] { return controller::declare(g, s.controller, inputs); });
     if constexpr (can_control_sequence<controller>) {
         std::vector<variable> to{seen.x};
-        if (extra > 0) to.insert(to.end(), {seen.last_action, seen.last_reward});
+        to.insert(to.end(), extra.begin(), extra.end());
         seen.h =
             in("controller", [&] { return controller::sequence(s.controller, controller_weights, to, seen.reset); });
     } else {
@@ -70,7 +75,7 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
             const variable h = in("controller", [&] {
                 std::vector<variable> to{seen.x};
                 to.insert(to.end(), read.context.begin(), read.context.end());
-                if (extra > 0) to.insert(to.end(), {seen.last_action, seen.last_reward});
+                to.insert(to.end(), extra.begin(), extra.end());
                 return controller::step(s.controller, controller_weights, to, now.controller);
             });
             in("memory", [&] {

@@ -16,16 +16,10 @@
 #include <vector>
 
 #include <engram/core/philox.hpp>
-#include <engram/core/reflection.hpp>
 #include <engram/io/safetensors.hpp>
 #include <engram/task/environment.hpp>
 
 namespace engram {
-
-struct replay_settings {
-    std::int64_t capacity = 1'000'000;  // transitions of all environments together
-    void check() const { require(capacity > 0, "replay.capacity: expected at least one transition, got ", capacity); }
-};
 
 /// Transitions in the layout of a learner's inputs: observations [n, F], all others [n]. `last_action` is -1 at an
 /// episode's start.
@@ -163,5 +157,3 @@ private:
 };
 
 }  // namespace engram
-
-BOOST_HANA_ADAPT_STRUCT(engram::replay_settings, capacity);
