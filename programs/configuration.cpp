@@ -44,7 +44,7 @@ void flatten_json(const json& object, const std::string& prefix, const std::stri
 bool is_run_setting(const std::string& name) {
     const std::string group = name.substr(0, name.find('.'));
     return group == "rollout" || group == "sequence" || group == "optimiser" || group == "asynchronous" ||
-           group == "task";
+           group == "phases" || group == "task";
 }
 
 }  // namespace
@@ -70,7 +70,8 @@ std::vector<std::pair<std::string, std::string>> settings_from_json(const json& 
 
 std::vector<setting> configuration::settings() const {
     auto all = model_->settings();
-    for (auto& s : list_settings(run)) all.push_back(std::move(s));
+    for (auto& s : list_settings(run))
+        if (!s.name.starts_with("phases.") || model_->learns() == learning_kind::phases) all.push_back(std::move(s));
     return all;
 }
 
@@ -108,7 +109,8 @@ void configuration::apply_preset(const std::string& name) {
     std::vector<std::pair<std::string, std::string>> pairs;
     for (const auto& v : chosen.values)
         if (has(v.setting) && has(v.with) && (v.task.empty() || v.task == task)) pairs.emplace_back(v.setting, v.value);
-    require(!pairs.empty(), "preset ", name, ": there is none for engram-", model_->name(), "; expected small or paper");
+    require(!pairs.empty(), "preset ", name, ": there is none for engram-", model_->name(),
+            "; expected small or paper");
     set(pairs);
     preset = name;
     steps = chosen.steps_of(task);

@@ -57,6 +57,10 @@ public:
           slow_(parts_.trace(purpose::generating)) {
         phases_.check();
         if (!parts_.detects) phases_.detector_steps = 0;
+        // Known now, not only when the phase begins.
+        require(fast_.schedule->rollout <= parts_.play->info().steps, "learner.memory.rollout: a rollout of ",
+                fast_.schedule->rollout, " steps is longer than a sequence of ", parts_.play->info().name,
+                ", which has ", parts_.play->info().steps);
         const std::int64_t before = phases_.detector_steps + phases_.memory.steps;
         require(total_steps > before, "phases: the detector and the memory take ", before, " steps, and the run has ",
                 total_steps, "; expected more, for the policy");
