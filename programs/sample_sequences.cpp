@@ -98,8 +98,8 @@ int sample_answers(prepared_sequences& run, const std::string& level, std::uint6
     write_file(folder + "/answers.csv", table);
     for (std::size_t b = 0; b < wanted.size(); ++b)
         fmt::print("sequence {}   wanted{}\n             given {}\n", b, wanted[b], given[b]);
-    fmt::print("{}: {} sequences of {} steps; in {}: answers.csv\n", level, sampled_sequences,
-               run.source->info().steps, folder);
+    fmt::print("{}: {} sequences of {} steps; in {}: answers.csv\n", level, sampled_sequences, run.source->info().steps,
+               folder);
     return 0;
 }
 

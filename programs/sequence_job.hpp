@@ -66,9 +66,7 @@ public:
 
     void save(safetensors& file) { trainer_.save(file); }
     void load(const safetensors& file) { trainer_.load(file); }
-    void describe_training(json& summary) const {
-        summary["sequences"] = trainer_.steps() / run_.source->info().steps;
-    }
+    void describe_training(json& summary) const { summary["sequences"] = trainer_.steps() / run_.source->info().steps; }
     /// Scores every level; false when it was interrupted.
     bool evaluate(int sequences, const run_paths&, json& summary) {
         run_.share_weights(trainer_.learner(0));

@@ -17,7 +17,9 @@
 #include <engram/auxiliary/reconstruction.hpp>
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/lstm.hpp>
+#include <engram/controller/srnn.hpp>
 #include <engram/controller/stacked_lstm.hpp>
+#include <engram/controller/transformer.hpp>
 #include <engram/encoder/gtmm_vision.hpp>
 #include <engram/encoder/impala_resnet.hpp>
 #include <engram/encoder/numbers_or_image.hpp>
@@ -61,6 +63,10 @@ using dnc_gtmm = vrnn::with<dnc>;                                               
 using memup = agent<token_embedding, stacked_lstm, no_memory, no_auxiliary, engram::memup>;  // ablation MemUP
 using bptt_lstm = memup::with<supervised>;                                                   // ablation LSTM
 using tbptt_lstm = memup::with<truncated_supervised>;                                        // ablation LSTM, truncated
+using bptt_srnn = bptt_lstm::with<srnn>;                                                     // ablation SRNN
+using tbptt_srnn = tbptt_lstm::with<srnn>;                                                   // ablation SRNN, truncated
+using bptt_transformer = bptt_lstm::with<transformer>;                                       // ablation Transformer
+using tbptt_transformer = tbptt_lstm::with<transformer>;  // ablation Transformer, truncated
 
 using ppo_lstm = agent<numbers_or_image, engram::lstm, no_memory, no_auxiliary, ppo>;  // ablation PPO with an LSTM
 using ppo_memup = ppo_lstm::with<memup_ppo>;                                           // ablation MemUP, acting

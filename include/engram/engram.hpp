@@ -36,6 +36,7 @@
 #include <engram/kernels/product.hpp>
 #include <engram/kernels/rows.hpp>
 #include <engram/kernels/scan_returns.hpp>
+#include <engram/kernels/target_selection.hpp>
 
 #include <engram/graph/binder.hpp>
 #include <engram/graph/check_gradients.hpp>
@@ -50,6 +51,7 @@
 #include <engram/graph/ops/convolution.hpp>
 #include <engram/graph/ops/cpc.hpp>
 #include <engram/graph/ops/dnc.hpp>
+#include <engram/graph/ops/dropout.hpp>
 #include <engram/graph/ops/fifo_slots.hpp>
 #include <engram/graph/ops/knn.hpp>
 #include <engram/graph/ops/layer_norm.hpp>
@@ -60,6 +62,7 @@
 #include <engram/graph/ops/noise.hpp>
 #include <engram/graph/ops/ntm_address.hpp>
 #include <engram/graph/ops/quantiles.hpp>
+#include <engram/graph/ops/receive_gradient.hpp>
 #include <engram/graph/ops/returns.hpp>
 #include <engram/graph/ops/rows.hpp>
 #include <engram/graph/ops/time.hpp>
@@ -73,12 +76,15 @@
 #include <engram/encoder/inception.hpp>
 #include <engram/encoder/layers.hpp>
 #include <engram/encoder/mlp.hpp>
+#include <engram/encoder/numbers_or_image.hpp>
 #include <engram/encoder/small_conv.hpp>
+#include <engram/encoder/token_embedding.hpp>
 #include <engram/encoder/two_pathway.hpp>
 
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/lstm.hpp>
 #include <engram/controller/srnn.hpp>
+#include <engram/controller/stacked_lstm.hpp>
 #include <engram/controller/transformer.hpp>
 
 #include <engram/memory/dnc.hpp>
@@ -93,6 +99,8 @@
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/auxiliary/reconstruction.hpp>
 
+#include <engram/learner/memup.hpp>
+#include <engram/learner/memup_ppo.hpp>
 #include <engram/learner/ppo.hpp>
 #include <engram/learner/quantile_regression.hpp>
 #include <engram/learner/supervised.hpp>
@@ -103,16 +111,20 @@
 #include <engram/model/agent.hpp>
 #include <engram/model/generative.hpp>
 #include <engram/model/laws.hpp>
+#include <engram/model/predicting.hpp>
+#include <engram/model/remembering.hpp>
 #include <engram/model/slots.hpp>
 #include <engram/model/traced_agent.hpp>
 
 #include <engram/catalogue.hpp>
 
+#include <engram/task/add_marked.hpp>
 #include <engram/task/arbitrary_visuomotor_mapping.hpp>
 #include <engram/task/bit_copy.hpp>
 #include <engram/task/canvas.hpp>
 #include <engram/task/change_detection.hpp>
 #include <engram/task/continuous_recognition.hpp>
+#include <engram/task/copy_sequences.hpp>
 #include <engram/task/digit_map.hpp>
 #include <engram/task/environment.hpp>
 #include <engram/task/first_person.hpp>
@@ -126,6 +138,8 @@
 #include <engram/task/maze_generator.hpp>
 #include <engram/task/motion_pattern.hpp>
 #include <engram/task/panel.hpp>
+#include <engram/task/permuted_mnist.hpp>
+#include <engram/task/played_episodes.hpp>
 #include <engram/task/plugged.hpp>
 #include <engram/task/procedural_maze.hpp>
 #include <engram/task/psychlab.hpp>

@@ -40,7 +40,8 @@ TEST_CASE("random uncertainties with ties") {
     philox random(7, 1);
     int repeated = 0, tied = 0;
     for (int trial = 0; trial < 20000; ++trial) {
-        const int T = 1 + random.below(30), K = 1 + random.below(12), first = random.below(T), values = 1 + random.below(9);
+        const int T = 1 + random.below(30), K = 1 + random.below(12), first = random.below(T),
+                  values = 1 + random.below(9);
         std::vector<double> s;
         for (int k = 0; k < T; ++k)
             s.push_back(random.below(10) == 0   ? no_target<double>

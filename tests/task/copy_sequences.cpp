@@ -62,8 +62,8 @@ TEST_CASE("copy: digits, filler, queries at the end") {
     }
 }
 
-// 4 of 16 places a sequence, 4000 sequences: a place is asked 1000 times with variance 750. The counts have a fixed sum,
-// so their squared deviations over 750 x 16 / 15 = 800 are chi squared with 15 degrees of freedom; 44.3 has
+// 4 of 16 places a sequence, 4000 sequences: a place is asked 1000 times with variance 750. The counts have a fixed
+// sum, so their squared deviations over 750 x 16 / 15 = 800 are chi squared with 15 degrees of freedom; 44.3 has
 // probability 1e-4.
 TEST_CASE("scattered copy: queries anywhere behind the digits, every place alike") {
     const copy_task<true> task({.items = 4, .steps = 20});
@@ -72,7 +72,8 @@ TEST_CASE("scattered copy: queries anywhere behind the digits, every place alike
     double chi = 0;
     for (int t = 0; t < 20; ++t) {
         if (t < 4) CHECK(asked[static_cast<std::size_t>(t)] == 0);
-        if (t >= 4) chi += (asked[static_cast<std::size_t>(t)] - 1000.0) * (asked[static_cast<std::size_t>(t)] - 1000.0);
+        if (t >= 4)
+            chi += (asked[static_cast<std::size_t>(t)] - 1000.0) * (asked[static_cast<std::size_t>(t)] - 1000.0);
     }
     CHECK(chi / 800 < 44.3);
 }
@@ -88,7 +89,8 @@ TEST_CASE("own sizes, the paper's lengths, and what cannot be made") {
     }
     CHECK(sentence([] { copy_task<false>({.steps = 19}); }) ==
           "copy: 19 steps were asked for; expected at least 20 for 10 digits and as many queries");
-    CHECK(sentence([] { copy_task<true>({.markers = "distnct"}); }).find("did you mean 'distinct'") != std::string::npos);
+    CHECK(sentence([] { copy_task<true>({.markers = "distnct"}); }).find("did you mean 'distinct'") !=
+          std::string::npos);
     CHECK(sentence([] { copy_task<false>({}).draw("tain", 1, 1, {}); }).find("did you mean 'train'") !=
           std::string::npos);
 }

@@ -281,7 +281,8 @@ TEST_CASE("bad input is one sentence") {
     const auto fails = [&](const model::settings& s) { trained<float> t(s, source, still()); };
     CHECK_THROWS_WITH(fails(tiny(10, 11, 1, 0)),
                       "learner.every: predictions every 11 steps, but a rollout has 10; expected 1 to 10");
-    CHECK_THROWS_WITH(fails(tiny(10, 10, 0, 0)), "learner.selected: expected at least one target of a prediction, got 0");
+    CHECK_THROWS_WITH(fails(tiny(10, 10, 0, 0)),
+                      "learner.selected: expected at least one target of a prediction, got 0");
     CHECK_THROWS_WITH(fails(tiny(41, 10, 1, 0)),
                       "learner.rollout: a rollout of 41 steps is longer than a sequence of copy, which has 40");
     CHECK_THROWS_WITH(trained<float>(tiny(4, 4, 1, 0), source, still(), 3, 4),
@@ -290,13 +291,14 @@ TEST_CASE("bad input is one sentence") {
     safetensors file;
     t.trainer.save(file);
     file.metadata["training_mode"] = "sequences";
-    CHECK_THROWS_WITH(t.trainer.load(file), doctest::Contains("is a checkpoint of sequences training; this run is memup"));
+    CHECK_THROWS_WITH(t.trainer.load(file),
+                      doctest::Contains("is a checkpoint of sequences training; this run is memup"));
 }
 
 // Two digits over a gap of 16 steps, rollouts of 5: no rollout sees digit and query. Chance is 12.5 %.
 TEST_CASE("it learns over gaps longer than a rollout, which its averages are asked about") {
-    const auto source = std::make_shared<const copy_task<false>>(
-        task_options{.items = 2, .steps = 20, .markers = "distinct"});
+    const auto source =
+        std::make_shared<const copy_task<false>>(task_options{.items = 2, .steps = 20, .markers = "distinct"});
     model::settings s;
     s.encoder.width = 16;
     s.controller.hidden = 32;

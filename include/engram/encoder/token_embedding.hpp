@@ -38,8 +38,8 @@ struct token_embedding {
             w.table = g.declare("table", size.tokens, s.width,
                                 initial::fan_in<typename Backend::real>(std::sqrt(double(size.tokens))));
         else
-            w.layers =
-                declare_layers(g, "layers", size.size(), std::vector<int>(static_cast<std::size_t>(s.mlp_layers), s.width));
+            w.layers = declare_layers(g, "layers", size.size(),
+                                      std::vector<int>(static_cast<std::size_t>(s.mlp_layers), s.width));
         return w;
     }
     template <class Backend>

@@ -7,8 +7,9 @@
 //   numbers   mean squared error at the judged steps
 //
 // A model goes through the sequences piece by piece with its states carried, so that memory does not grow with T; a
-// piece is a rollout or an unroll of the model, or the whole sequence where it was trained on that. A MemUP model answers step k from m_k. The sequences depend on the seed and
-// the level alone, and are none of those of training; mean and standard error are over sequences.
+// piece is a rollout or an unroll of the model, or the whole sequence where it was trained on that. A MemUP model
+// answers step k from m_k. The sequences depend on the seed and the level alone, and are none of those of training;
+// mean and standard error are over sequences.
 
 #include <algorithm>
 #include <cmath>
@@ -59,8 +60,8 @@ public:
             if (stop && stop()) return s;
             std::vector<double> sum(static_cast<std::size_t>(rows_.rows()), 0), judged(sum);
             play(level, seed, done / rows_.rows(), [&](int b, const given_answer& a) {
-                sum[static_cast<std::size_t>(b)] += info().classes > 0 ? 100.0 * (a.given == a.wanted)
-                                                                       : (a.given - a.wanted) * (a.given - a.wanted);
+                sum[static_cast<std::size_t>(b)] +=
+                    info().classes > 0 ? 100.0 * (a.given == a.wanted) : (a.given - a.wanted) * (a.given - a.wanted);
                 ++judged[static_cast<std::size_t>(b)];
             });
             for (std::size_t b = 0; b < sum.size() && static_cast<int>(values.size()) < count; ++b)

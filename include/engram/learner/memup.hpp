@@ -7,15 +7,15 @@
 //   every f-th step i of a rollout of r steps, and its last one: the K most uncertain steps k >= i with a target
 //   L = mean over pairs (i, k) of -log q(y_k | m_i, x_k)  +  w  mean over steps i of -log q(y_i | m_i, x_i)
 //
-// with squared errors in place of -log q for targets that are numbers. The gradient reaches the predictor and r steps of
-// the memory. Uncertainties are what the moving averages of both networks, slow += (1 - decay) (fast - slow) every
-// `period` updates, lose at each step of a new sequence. The second term (ours; the authors alternate with epochs of it)
-// teaches the predictor what is certain anyway. The head on [e_k, m_i] is layers with ReLU, dropout behind the last
+// with squared errors in place of -log q for targets that are numbers. The gradient reaches the predictor and r steps
+// of the memory. Uncertainties are what the moving averages of both networks, slow += (1 - decay) (fast - slow) every
+// `period` updates, lose at each step of a new sequence. The second term (ours; the authors alternate with epochs of
+// it) teaches the predictor what is certain anyway. The head on [e_k, m_i] is layers with ReLU, dropout behind the last
 // (the paper's form, U21); with `context.layers` it sees [c_k, m_i], c an LSTM of the predictor's own. Contexts of
 // chosen steps come from the moving averages and carry no gradient; that of the current steps trains the LSTM.
 //
-// Inputs of the pairs: memory [P, B, M], observation [P, B, .] or context [P, B, C], target and weight [P, B, 1] (weights add up to the means
-// above). train/memup_trainer.hpp runs it.
+// Inputs of the pairs: memory [P, B, M], observation [P, B, .] or context [P, B, C], target and weight [P, B, 1]
+// (weights add up to the means above). train/memup_trainer.hpp runs it.
 
 #include <cmath>
 #include <string>
@@ -65,7 +65,8 @@ struct memup {
         int block = 0;     // updates of the memory alone, then of the predictor alone, and so on; 0: both at once
         void check() const {
             require_known("learner.targets", targets, target_kinds());
-            require_known("learner.selection", selection, std::vector<std::string>{"top", "current", "top_and_current"});
+            require_known("learner.selection", selection,
+                          std::vector<std::string>{"top", "current", "top_and_current"});
             require(rollout > 0, "learner.rollout: expected at least one step, got ", rollout);
             require(every > 0 && every <= rollout, "learner.every: predictions every ", every,
                     " steps, but a rollout has ", rollout, "; expected 1 to ", rollout);
@@ -115,7 +116,8 @@ struct memup {
     static bool has_context(const settings& s) { return s.context.layers > 0; }
     /// c [T, B, C] of e [T, B, .].
     template <class Backend>
-    static var<Backend> context(graph<Backend>& g, const settings& s, const var<Backend>& e, const var<Backend>& reset) {
+    static var<Backend> context(graph<Backend>& g, const settings& s, const var<Backend>& e,
+                                const var<Backend>& reset) {
         const auto scope = g.scope("context");
         const stacked_lstm::settings c{s.context.hidden, s.context.layers, s.context.forget_bias, s.context.dropout};
         const auto w = stacked_lstm::declare(g, c, e.width);
@@ -133,8 +135,8 @@ struct memup {
             int columns = 0;
             for (const auto& v : inputs) columns += v.width;
             const auto name = message("hidden.", i);
-            const auto w = g.declare_linear(name, columns, s.hidden[i],
-                                            initial::fan_in<typename Backend::real>(std::sqrt(2.0)));
+            const auto w =
+                g.declare_linear(name, columns, s.hidden[i], initial::fan_in<typename Backend::real>(std::sqrt(2.0)));
             inputs = {map(name + ".relu", rectify{}, affine(name, inputs, w))};
         }
         if (inputs.size() == 1) inputs[0] = dropout("dropout", inputs[0], s.dropout);

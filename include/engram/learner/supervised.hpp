@@ -64,8 +64,7 @@ template <class Backend>
 var<Backend> answer_loss(graph<Backend>& g, const std::string& kind, const var<Backend>& answer) {
     const auto target = g.input("target", kind == "classes" ? 1 : answer.width);
     if (kind == "numbers") return sum_columns("wrong", map("wrong.numbers", squared_error{}, answer, target));
-    if (kind == "classes")
-        return map("wrong", negated{}, pick("right", log_softmax("log_classes", answer), target));
+    if (kind == "classes") return map("wrong", negated{}, pick("right", log_softmax("log_classes", answer), target));
     return map("wrong", negated{}, sum_columns("right", map("right.bits", log_of_bit{}, answer, target)));
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// A memory that is trained by predictions of far steps (facts 3.1, docs/decisions/0007). The memory is an agent wired as
-// always, whose output is m; the predictor q(y_k | m_i, x_k) has an encoder of its own, of the agent's kind, and the
+// A memory that is trained by predictions of far steps (facts 3.1, docs/decisions/0007). The memory is an agent wired
+// as always, whose output is m; the predictor q(y_k | m_i, x_k) has an encoder of its own, of the agent's kind, and the
 // learner's head on [e_k, m_i]; or on [c_k, m_i], where a recurrent network of the predictor's goes over e and gives
 // the context c (facts 3.4).
 //
@@ -73,8 +73,8 @@ traced_agent<Backend> wire(predicts_targets, const typename Agent::settings& s, 
     const bool has_context = Agent::learner::has_context(s.learner);
     if (why == purpose::generating) {
         const variable reset = detail::input_named(*out.g, "reset");
-        const variable seen = detail::predictor_view<Backend, Agent>(
-            *out.g, s, task, detail::input_named(*out.g, "observation"), &reset);
+        const variable seen =
+            detail::predictor_view<Backend, Agent>(*out.g, s, task, detail::input_named(*out.g, "observation"), &reset);
         const auto [logits, row_loss] = detail::predict_rows<Backend, Agent>(*out.g, s, task, seen, out.h);
         out.logits = out.value = out.log_policy = logits;
         out.row_loss = row_loss;

@@ -3,7 +3,8 @@
 
 // Presets of MemUP and its recurrent baselines on sequences (facts 3.4).
 //
-//   small      copies of five digits with a query token for each, a small predictor, Adam at 3e-3 that falls to 0: learns
+//   small      copies of five digits with a query token for each, a small predictor, Adam at 3e-3 that falls to 0:
+//   learns
 //              to copy over 60 or 120 steps in a minute (docs/results/memup.md)
 //   paper      ten digits and one query token; two LSTM layers of 128, dropout 0.1, K = 10, f = r = 20 (100 for
 //              T = 5020), batch 128, Adam 2e-4, averages every update
@@ -19,7 +20,7 @@
 
 namespace engram {
 
-inline const char* const of_tokens = "encoder.mlp_layers";   // MemUP and its baselines
+inline const char* const of_tokens = "encoder.mlp_layers";      // MemUP and its baselines
 inline const char* const of_stacks = "controller.forget_bias";  // those with an LSTM
 
 inline std::vector<preset_value> small_memup_values() {
@@ -27,10 +28,10 @@ inline std::vector<preset_value> small_memup_values() {
             {"controller.hidden", "128", of_stacks},
             {"controller.layers", "1", of_stacks},
             {"controller.forget_bias", "3", of_stacks},
-            {"learner.hidden", "128,128", "learner.rollout"},
-            {"learner.rollout", "20", "learner.rollout"},
-            {"learner.every", "5", "learner.rollout"},
-            {"learner.selected", "5", "learner.rollout"},
+            {"learner.hidden", "128,128", "learner.context.layers"},
+            {"learner.rollout", "20", "learner.context.layers"},
+            {"learner.every", "5", "learner.context.layers"},
+            {"learner.selected", "5", "learner.context.layers"},
             {"learner.unroll", "20", "learner.unroll"},
             {"sequence.batch", "32", of_tokens},
             {"optimiser.kind", "adam", of_tokens},
@@ -51,15 +52,15 @@ inline std::vector<preset_value> paper_memup_values() {
             {"controller.hidden", "128", of_stacks},
             {"controller.layers", "2", of_stacks},
             {"controller.dropout", "0.1", of_stacks},
-            {"learner.hidden", "128,128", "learner.rollout"},
-            {"learner.dropout", "0.1", "learner.rollout"},
-            {"learner.rollout", "20", "learner.rollout"},
-            {"learner.every", "20", "learner.rollout"},
-            {"learner.selected", "10", "learner.rollout"},
-            {"learner.decay", "0.97", "learner.rollout"},
-            {"learner.context.layers", "2", "learner.rollout"},
-            {"learner.context.hidden", "128", "learner.rollout"},
-            {"learner.context.dropout", "0.1", "learner.rollout"},
+            {"learner.hidden", "128,128", "learner.context.layers"},
+            {"learner.dropout", "0.1", "learner.context.layers"},
+            {"learner.rollout", "20", "learner.context.layers"},
+            {"learner.every", "20", "learner.context.layers"},
+            {"learner.selected", "10", "learner.context.layers"},
+            {"learner.decay", "0.97", "learner.context.layers"},
+            {"learner.context.layers", "2", "learner.context.layers"},
+            {"learner.context.hidden", "128", "learner.context.layers"},
+            {"learner.context.dropout", "0.1", "learner.context.layers"},
             {"learner.unroll", "20", "learner.unroll"},
             {"sequence.batch", "128", of_tokens},
             {"optimiser.kind", "adam", of_tokens},
@@ -70,11 +71,11 @@ inline std::vector<preset_value> paper_memup_values() {
 
 inline std::vector<preset_value> published_memup_values() {
     auto all = paper_memup_values();
-    all.insert(all.end(), {{"learner.every", "10", "learner.rollout"},
-                           {"learner.hidden", "256,256", "learner.rollout"},
-                           {"learner.pretrain", "20000", "learner.rollout"},
-                           {"learner.block", "1000", "learner.rollout"},
-                           {"learner.period", "1000", "learner.rollout"}});
+    all.insert(all.end(), {{"learner.every", "10", "learner.context.layers"},
+                           {"learner.hidden", "256,256", "learner.context.layers"},
+                           {"learner.pretrain", "20000", "learner.context.layers"},
+                           {"learner.block", "1000", "learner.context.layers"},
+                           {"learner.period", "1000", "learner.context.layers"}});
     return all;
 }
 

@@ -14,16 +14,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <engram/core/thread_pool.hpp>
+#include <engram/train/memup_rollout.hpp>
 #include <engram/train/optimiser.hpp>
 #include <engram/train/saved_state.hpp>
-#include <engram/train/sequence_rows.hpp>
 #include <engram/train/sequence_trainer.hpp>
 
 namespace engram {
@@ -64,14 +63,13 @@ public:
         int first = 0;
         for (int i = 0; i < threads; ++i) {
             const int last = s.batch * (i + 1) / threads;
-            shards_.push_back(std::make_unique<shard>(*this, seed, last - first, first));
+            shards_.push_back(std::make_unique<memup_rollout<Backend>>(fast, slow, source_, measure_, seed,
+                                                                       last - first, first, s.batch));
             first = last;
         }
     }
 
-    /// Uncertainties come from `measure` instead of the moving averages: it fills those of the steps of row b's
-    /// episode. Called by several threads.
-    using uncertainty_measure = std::function<void(const sequence_rows& rows, int b, std::span<float> uncertainty)>;
+    /// Uncertainties come from `measure` instead of the moving averages.
     void measure_with(uncertainty_measure measure) { measure_ = std::move(measure); }
 
     /// One rollout. Throws, leaving the weights as they were, when a loss or gradient is not finite.
@@ -79,7 +77,7 @@ public:
         const auto number = static_cast<std::uint64_t>(updates());
         const auto part = plan_.stepped(updates());
         pool_.run([&](int i) { shards_[static_cast<std::size_t>(i)]->choose(part); });
-        tally all;
+        rollout_tally all;
         for (const auto& s : shards_) all += s->counted;
         pool_.run([&](int i) { shards_[static_cast<std::size_t>(i)]->sweep(all, number); });
         const auto total = shards_[0]->memory.gradient();
@@ -121,10 +119,7 @@ public:
     /// Bytes of all programs: activations and gradients, without the sequences themselves.
     std::size_t memory() const {
         std::size_t sum = 0;
-        for (const auto& s : shards_) {
-            sum += s->detector.memory();
-            for (const auto* p : s->programs()) sum += p->memory();
-        }
+        for (const auto& s : shards_) sum += s->bytes();
         return sum;
     }
     program<Backend>& memory_program(std::size_t i) { return shards_[i]->memory; }
@@ -167,220 +162,6 @@ public:
 private:
     static constexpr const char* mode = "memup";
 
-    struct tally {
-        std::int64_t chosen = 0, current = 0, judged = 0, distance = 0, steps = 0;
-        double chosen_loss = 0, current_loss = 0;
-        tally& operator+=(const tally& o) {
-            chosen += o.chosen, current += o.current, judged += o.judged, distance += o.distance, steps += o.steps;
-            return *this;
-        }
-    };
-
-    struct shard {
-        shard(const memup_trainer& t, std::uint64_t seed, int batch, int first)
-            : owner(&t),
-              rows(t.source_, t.source_->info().levels.front(), seed, batch, first, t.batch_),
-              memory(*t.fast_->g, t.fast_->store, options(t.plan_.rollout, batch, first, t.batch_), {t.fast_->h}),
-              pairs(*t.fast_->predictor->g, t.fast_->store, options(t.plan_.pairs(), batch, first, t.batch_),
-                    {t.fast_->predictor->row_loss}),
-              detector(*t.slow_->g, t.slow_->store, {.steps = t.plan_.rollout, .batch = batch, .first_row = first},
-                       watched(*t.slow_)),
-              uncertainty(static_cast<std::size_t>(batch) * static_cast<std::size_t>(t.source_->info().steps)),
-              step(static_cast<std::size_t>(batch) * static_cast<std::size_t>(t.plan_.pairs()), -1),
-              target(step.size(), -1),
-              candidates(static_cast<std::size_t>(targets_of(t.plan_.selector, t.plan_.selected))) {
-            const auto& predictor = *t.fast_->predictor;
-            if (!predictor.context_graph) return;
-            context = std::make_unique<program<Backend>>(*predictor.context_graph, t.fast_->store,
-                                                         options(t.plan_.rollout, batch, first, t.batch_),
-                                                         std::vector<var<Backend>>{predictor.context_output});
-            contexts.resize(uncertainty.size() * static_cast<std::size_t>(predictor.context.width));
-        }
-
-        static std::vector<var<Backend>> watched(const traced_agent<Backend>& slow) {
-            std::vector<var<Backend>> all{*slow.row_loss};
-            if (slow.context) all.push_back(*slow.context);
-            return all;
-        }
-        std::vector<program<Backend>*> programs() {
-            if (context) return {&memory, &pairs, context.get()};
-            return {&memory, &pairs};
-        }
-        real* context_of(int b, int k) {
-            const auto T = static_cast<std::size_t>(rows.info().steps);
-            return contexts.data() + (static_cast<std::size_t>(b) * T + static_cast<std::size_t>(k)) *
-                                         static_cast<std::size_t>(owner->fast_->predictor->context.width);
-        }
-        static plan_options options(int steps, int batch, int first, int total) {
-            return {.steps = steps, .batch = batch, .gradients = true, .total_batch = total, .first_row = first};
-        }
-        std::span<float> uncertainty_of(int b) {
-            const auto T = static_cast<std::size_t>(rows.info().steps);
-            return std::span(uncertainty).subspan(static_cast<std::size_t>(b) * T, T);
-        }
-
-        /// Goes through the new episodes with the moving averages, a rollout's length at a time.
-        void detect() {
-            const int n = owner->plan_.rollout;
-            for (int from = 0; from < rows.info().steps; from += n) {
-                rows.fill(detector, n, [from](int) { return from; });
-                detector.forward();
-                detector.carry();
-                const auto loss = detector.output(*owner->slow_->row_loss);
-                for (int b = 0; b < rows.rows(); ++b) {
-                    if (rows.position(b) != 0) continue;
-                    const auto s = uncertainty_of(b);
-                    for (int j = 0; j < n && from + j < rows.info().steps; ++j) {
-                        const int k = from + j;
-                        s[static_cast<std::size_t>(k)] = k < rows.length(b) && rows.weight(b, k) > 0
-                                                             ? static_cast<float>(loss.at(j)[b * loss.stride])
-                                                             : no_target<float>;
-                        if (!context) continue;
-                        const auto c = detector.output(*owner->slow_->context);
-                        for (int f = 0; f < c.width; ++f)
-                            context_of(b, k)[f] = c.at(j)[b * c.stride + f];
-                    }
-                }
-            }
-        }
-
-        void measure() {
-            for (int b = 0; b < rows.rows(); ++b) {
-                if (rows.position(b) != 0) continue;
-                const auto s = uncertainty_of(b).first(static_cast<std::size_t>(rows.length(b)));
-                owner->measure_(rows, b, s);
-                for (int k = 0; k < rows.length(b); ++k)
-                    if (!(rows.weight(b, k) > 0)) s[static_cast<std::size_t>(k)] = no_target<float>;
-            }
-        }
-
-        /// New episodes, their uncertainties, and the pairs of the next rollout.
-        void choose(prediction_schedule::part part) {
-            using parts = prediction_schedule::part;
-            const prediction_schedule& plan = owner->plan_;
-            if (rows.draw()) owner->measure_ ? measure() : detect();
-            counted = {};
-            std::fill(step.begin(), step.end(), -1);
-            const int per_prediction = static_cast<int>(candidates.size());
-            for (int b = 0; b < rows.rows(); ++b) {
-                const int n = rows.left(b, plan.rollout), from = static_cast<int>(rows.position(b));
-                counted.steps += n;
-                int prediction = 0;
-                for (int j = 0; part != parts::predictor && j < n; ++j) {
-                    if ((j + 1) % plan.every != 0 && j != n - 1) continue;
-                    select_targets<float>(plan.selector,
-                                          uncertainty_of(b).first(static_cast<std::size_t>(rows.length(b))), from + j,
-                                          candidates);
-                    for (int i = 0; i < per_prediction; ++i) {
-                        const int k = candidates[static_cast<std::size_t>(i)];
-                        if (k < 0) continue;
-                        pair(prediction * per_prediction + i, b, j, k);
-                        ++counted.chosen;
-                        counted.judged += rows.judged(b, k);
-                        counted.distance += k - from - j;
-                    }
-                    ++prediction;
-                }
-                for (int j = 0; part != parts::memory && plan.current_weight > 0 && j < n; ++j) {
-                    if (!(rows.weight(b, from + j) > 0)) continue;
-                    pair(plan.chosen() + j, b, j, from + j);
-                    ++counted.current;
-                }
-            }
-        }
-        void pair(int q, int b, int j, int k) {
-            const auto i =
-                static_cast<std::size_t>(q) * static_cast<std::size_t>(rows.rows()) + static_cast<std::size_t>(b);
-            step[i] = j;
-            target[i] = k;
-        }
-
-        void sweep(const tally& all, std::uint64_t number) {
-            for (auto* p : programs()) p->replay_count() = number;
-            for (auto* p : programs()) {
-                if (p == &pairs) continue;
-                rows.fill(*p, owner->plan_.rollout);
-                p->forward();
-            }
-            gather(all);
-            pairs.forward();
-            pairs.backward();
-            scatter();
-            memory.backward();
-            if (context) context->backward();
-        }
-        void gather(const tally& all) {
-            const auto m = memory.output(owner->fast_->h);
-            const auto to_memory = pairs.input("memory"), seen = pairs.input(context ? "context" : "observation"),
-                       wanted = pairs.input("target"), weight = pairs.input("weight");
-            const int B = rows.rows(), M = m.width, O = rows.info().observation.size(), Y = rows.info().targets;
-            const real chosen = all.chosen > 0 ? real(1) / static_cast<real>(all.chosen) : real(0);
-            const real current = all.current > 0
-                                     ? static_cast<real>(owner->plan_.current_weight) / static_cast<real>(all.current)
-                                     : real(0);
-            for (std::size_t i = 0; i < step.size(); ++i) {
-                const int b = static_cast<int>(i) % B, j = step[i], k = target[i];
-                const auto put = [&](std::span<real> to, int width, const auto* from) {
-                    real* row = to.data() + i * static_cast<std::size_t>(width);
-                    for (int f = 0; f < width; ++f) row[f] = j < 0 ? real(0) : static_cast<real>(from[f]);
-                };
-                put(to_memory, M, m.at(std::max(j, 0)) + b * m.stride);
-                const bool is_current = static_cast<int>(i) / B >= owner->plan_.chosen();
-                if (!context) {
-                    put(seen, O, rows.observation(b, std::max(k, 0)));
-                } else if (is_current) {
-                    const auto c = context->output(owner->fast_->predictor->context_output);
-                    put(seen, c.width, c.at(std::max(j, 0)) + b * c.stride);
-                } else {
-                    put(seen, owner->fast_->predictor->context.width, context_of(b, std::max(k, 0)));
-                }
-                put(wanted, Y, rows.target(b, std::max(k, 0)));
-                weight[i] = j < 0 ? real(0) : (is_current ? current : chosen) * static_cast<real>(rows.weight(b, k));
-            }
-        }
-        /// The gradients of the pairs, summed at the rollout's steps: at m_i, and at c_i of the current steps.
-        void scatter() {
-            const auto& predictor = *owner->fast_->predictor;
-            add_back(pairs.gradient_of(predictor.memory), memory.input("memory_gradient"), 0);
-            if (context)
-                add_back(pairs.gradient_of(predictor.context), context->input("context_gradient"),
-                         owner->plan_.chosen());
-            const auto loss = pairs.output(predictor.row_loss);
-            for (std::size_t i = 0; i < step.size(); ++i) {
-                if (step[i] < 0) continue;
-                const int b = static_cast<int>(i) % rows.rows(), q = static_cast<int>(i) / rows.rows();
-                (q >= owner->plan_.chosen() ? counted.current_loss : counted.chosen_loss) +=
-                    static_cast<double>(loss.at(q)[b * loss.stride]);
-            }
-        }
-        void add_back(operand<const real> d, std::span<real> to, int first_pair) {
-            const int B = rows.rows();
-            std::fill(to.begin(), to.end(), real(0));
-            for (std::size_t i = 0; i < step.size(); ++i) {
-                const int b = static_cast<int>(i) % B, q = static_cast<int>(i) / B;
-                if (step[i] < 0 || q < first_pair) continue;
-                const real* from = d.at(q) + b * d.stride;
-                real* row = to.data() + static_cast<std::ptrdiff_t>(step[i] * B + b) * d.width;
-                for (int f = 0; f < d.width; ++f) row[f] += from[f];
-            }
-        }
-        void finish() {
-            memory.carry();
-            if (context) context->carry();
-            rows.advance(owner->plan_.rollout);
-        }
-
-        const memup_trainer* owner;
-        sequence_rows rows;
-        program<Backend> memory, pairs, detector;
-        std::unique_ptr<program<Backend>> context;
-        std::vector<float> uncertainty;  // [B, T]
-        std::vector<real> contexts;      // [B, T, C], of the moving averages
-        std::vector<int> step, target;   // [P, B]: the rollout's step and the sequence's; -1: no pair
-        std::vector<int> candidates;
-        tally counted;
-    };
-
     /// Leaves the gradient of what an update steps.
     void keep_only(prediction_schedule::part part, std::span<real> gradient) const {
         using parts = prediction_schedule::part;
@@ -400,28 +181,14 @@ private:
 
     template <class Body>
     void each_part(Body body) {
-        const auto raw = [](auto span) { return std::as_writable_bytes(span); };
-        for (std::size_t i = 0; i < shards_.size(); ++i) {
-            shard& s = *shards_[i];
-            const std::string prefix = message("shard.", i);
-            if (i == 0 && plan_.block + plan_.pretrain > 0) {
-                body("predictor_optimiser.first", raw(predictor_optimiser_.first_moment()));
-                body("predictor_optimiser.second", raw(predictor_optimiser_.second_moment()));
-            }
-            body(prefix + ".places", raw(s.rows.places()));
-            body(prefix + ".uncertainty", raw(std::span(s.uncertainty)));
-            if (s.context) body(prefix + ".contexts", raw(std::span(s.contexts)));
-            for (auto* p : s.programs())
-                for (const auto& name : p->state_names()) body(prefix + ".state." + name, raw(p->state(name)));
-            for (std::size_t r = 0; r < s.memory.resource_count(); ++r) {
-                std::size_t k = 0;
-                for (auto part : s.memory.bound_resource(r)->bytes())
-                    body(message(prefix, ".resource.", r, ".", k++), part);
-            }
+        if (plan_.block + plan_.pretrain > 0) {
+            body("predictor_optimiser.first", std::as_writable_bytes(predictor_optimiser_.first_moment()));
+            body("predictor_optimiser.second", std::as_writable_bytes(predictor_optimiser_.second_moment()));
         }
+        for (std::size_t i = 0; i < shards_.size(); ++i) shards_[i]->each_part(message("shard.", i), body);
     }
 
-    void note(double loss, double norm, const tally& all) {
+    void note(double loss, double norm, const rollout_tally& all) {
         ++window_.updates;
         window_.loss += loss;
         window_.gradient_norm += norm;
@@ -452,7 +219,7 @@ private:
     int batch_;
     std::int64_t total_steps_, steps_ = 0;
     optimiser<real> optimiser_, predictor_optimiser_;  // the second one where the predictor is stepped alone
-    std::vector<std::unique_ptr<shard>> shards_;
+    std::vector<std::unique_ptr<memup_rollout<Backend>>> shards_;
     thread_pool pool_;
     memup_window window_;
 };

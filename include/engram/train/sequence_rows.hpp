@@ -86,7 +86,9 @@ public:
     }
 
     /// Of step k of row b.
-    const float* observation(int b, int k) const { return observation_.data() + cell(b, k) * size(info().observation.size()); }
+    const float* observation(int b, int k) const {
+        return observation_.data() + cell(b, k) * size(info().observation.size());
+    }
     const float* target(int b, int k) const { return target_.data() + cell(b, k) * size(info().targets); }
     float weight(int b, int k) const { return weight_[cell(b, k)]; }
     /// Whether its answer is judged.

@@ -134,7 +134,8 @@ private:
             shard& s = *shards_[i];
             const std::string prefix = message("shard.", i);
             body(prefix + ".places", raw(s.rows.places()));
-            for (const auto& name : s.learner.state_names()) body(prefix + ".state." + name, raw(s.learner.state(name)));
+            for (const auto& name : s.learner.state_names())
+                body(prefix + ".state." + name, raw(s.learner.state(name)));
             for (std::size_t r = 0; r < s.learner.resource_count(); ++r) {
                 std::size_t k = 0;
                 for (auto part : s.learner.bound_resource(r)->bytes())

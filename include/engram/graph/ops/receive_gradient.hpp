@@ -3,8 +3,8 @@
 
 // receive_gradient: the gradient at a variable comes from outside, for a model whose loss another program computes.
 //
-// The term that is minimised is sum(x * g), with g an input of x's shape: its gradient at x is g. A program that reads x
-// of this one writes what it found there (program::gradient_of of its own input) into g between forward() and
+// The term that is minimised is sum(x * g), with g an input of x's shape: its gradient at x is g. A program that reads
+// x of this one writes what it found there (program::gradient_of of its own input) into g between forward() and
 // backward(). The value of the term means nothing to a run; it is what makes the operation one like any other, central
 // differences included.
 
