@@ -36,6 +36,8 @@ struct rollout_settings {
         require(epochs > 0, "rollout.epochs: expected at least one, got ", epochs);
         require(minibatches > 0 && minibatches <= environments, "rollout.minibatches: expected 1 to ", environments,
                 " (the number of environments), got ", minibatches);
+        require(environments % minibatches == 0, "rollout.minibatches: ", environments,
+                " environments do not divide into ", minibatches, " equal minibatches");
     }
     /// Environments of a minibatch.
     int part() const { return environments / minibatches; }
@@ -155,8 +157,7 @@ public:
           optimiser_(s.optimiser, *agent.store),
           pool_(std::max(1, threads)) {
         const int parts = s.rollout.minibatches, rows = s.rollout.part();
-        require(s.rollout.environments % parts == 0, "rollout.minibatches: ", s.rollout.environments,
-                " environments do not divide into ", parts, " equal minibatches");
+        s.rollout.check();
         require(
             threads > 0 && threads <= rows, "threads: expected 1 to ", rows,
             parts > 1 ? " (the number of environments of a minibatch), got " : " (the number of environments), got ",
