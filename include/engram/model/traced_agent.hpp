@@ -42,7 +42,8 @@ struct prediction_schedule {
         return (u - pretrain) / block % 2 == 0 ? part::memory : part::predictor;
     }
     int predictions() const { return (rollout + every - 1) / every; }
-    /// Rows (i, k) of one sequence and rollout; the last `rollout` are current steps, which a weight of zero leaves out.
+    /// Rows (i, k) of one sequence and rollout; the last `rollout` are current steps, which a weight of zero leaves
+    /// out.
     int chosen() const { return predictions() * targets_of(selector, selected); }
     int pairs() const { return chosen() + (current_weight > 0 ? rollout : 0); }
 };
