@@ -15,8 +15,10 @@ for steps in 60 120; do
     for seed in 1 2 3; do
         for model in "${models[@]}"; do
             out=$runs/$model-$steps-$seed
+            length=$((steps == 60 ? 2000000 : 4000000))
+            [[ $model == memup ]] || length=1000000
             grep -qs '"finished": true' "$out/summary.json" && continue
-            "$ENGRAM_BIN/engram-$model" train --task copy --task.steps "$steps" --seed "$seed" --out "$out" --threads 2 \
+            "$ENGRAM_BIN/engram-$model" train --task copy --task.steps "$steps" --seed "$seed" --out "$out" --threads 2 --steps "$length" \
                 --evaluate 1000 --quiet --resume > "$out.log" 2>&1
         done
     done

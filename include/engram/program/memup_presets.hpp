@@ -27,7 +27,7 @@ inline std::vector<preset_value> small_memup_values() {
     return {{"encoder.width", "64", of_tokens},
             {"controller.hidden", "128", of_stacks},
             {"controller.layers", "1", of_stacks},
-            {"controller.forget_bias", "3", of_stacks},
+            {"controller.forget_bias", "3", "learner.context.layers"},
             {"learner.hidden", "128,128", "learner.context.layers"},
             {"learner.rollout", "20", "learner.context.layers"},
             {"learner.every", "5", "learner.context.layers"},
