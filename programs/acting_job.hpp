@@ -1,13 +1,16 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Training an agent in environments, synchronously or asynchronously.
+// Training an agent in environments, synchronously, asynchronously, or in the phases of an agent whose memory is
+// trained before it acts.
 
 #include <limits>
 #include <memory>
 
 #include <engram/evaluate/level_curve.hpp>
+#include <engram/task/played_episodes.hpp>
 #include <engram/train/asynchronous.hpp>
+#include <engram/train/phased_trainer.hpp>
 
 #include "training_run.hpp"
 
@@ -41,21 +44,49 @@ inline std::vector<std::string> loss_names(asynchronous_trainer<cpu<float>>& t) 
     return names;
 }
 
+inline std::vector<std::string> loss_names(phased_trainer<cpu<float>>& t) {
+    std::vector<std::string> names;
+    for (const auto& loss : t.take_window().losses) names.push_back(loss.first);
+    return names;
+}
+
+/// The trainer of a run's agent.
+template <class Trainer>
+std::unique_ptr<Trainer> make_trainer(const configuration& config, const prepared_run& run) {
+    const auto seed = static_cast<std::uint64_t>(config.seed);
+    const auto make = [&run, seed](int count, int first) {
+        return make_environment(run.info.name, run.info.levels.front(), count, seed, static_cast<std::uint32_t>(first),
+                                run.options, run.stimuli);
+    };
+    const trainer_settings settings{config.run.rollout, config.run.optimiser, config.run.asynchronous};
+    if constexpr (std::is_same_v<Trainer, phased_trainer<cpu<float>>>) {
+        phase_parts<cpu<float>> parts;
+        parts.trace = [&config, shape = run.agent.task, seed](purpose why) {
+            return config.model().trace(shape, seed, why);
+        };
+        parts.environments = make;
+        parts.play = std::make_shared<played_episodes>(
+            run.info,
+            [&run](const std::string& level, std::uint64_t own, std::uint32_t stream) {
+                return make_environment(run.info.name, level, 1, own, stream, run.options, run.stimuli);
+            },
+            parts.trace(purpose::generating).discount);
+        for (const auto& s : config.model().settings())
+            if (s.name == "learner.memory.uncertainty") parts.detects = s.value == "quantiles";
+        return std::make_unique<Trainer>(run.agent, parts, config.run.phases, settings, seed, config.threads,
+                                         config.steps);
+    } else {
+        return std::make_unique<Trainer>(run.agent, make, settings, seed, config.threads, config.steps);
+    }
+}
+
 template <class Trainer>
 class acting_job {
 public:
     explicit acting_job(const configuration& config)
         : config_(config),
           run_(config),
-          trainer_(std::make_unique<Trainer>(
-              run_.agent,
-              [this](int count, int first) {
-                  return make_environment(run_.info.name, run_.info.levels.front(), count,
-                                          static_cast<std::uint64_t>(config_.seed), static_cast<std::uint32_t>(first),
-                                          run_.options, run_.stimuli);
-              },
-              trainer_settings{config.run.rollout, config.run.optimiser, config.run.asynchronous},
-              static_cast<std::uint64_t>(config.seed), config.threads, config.steps)),
+          trainer_(make_trainer<Trainer>(config_, run_)),
           losses_(loss_names(*trainer_)) {}
 
     void iterate() { trainer_->iterate(); }

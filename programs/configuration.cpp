@@ -44,7 +44,7 @@ void flatten_json(const json& object, const std::string& prefix, const std::stri
 bool is_run_setting(const std::string& name) {
     const std::string group = name.substr(0, name.find('.'));
     return group == "rollout" || group == "sequence" || group == "optimiser" || group == "asynchronous" ||
-           group == "task";
+           group == "phases" || group == "task";
 }
 
 }  // namespace
@@ -70,7 +70,8 @@ std::vector<std::pair<std::string, std::string>> settings_from_json(const json& 
 
 std::vector<setting> configuration::settings() const {
     auto all = model_->settings();
-    for (auto& s : list_settings(run)) all.push_back(std::move(s));
+    for (auto& s : list_settings(run))
+        if (!s.name.starts_with("phases.") || model_->learns() == learning_kind::phases) all.push_back(std::move(s));
     return all;
 }
 
@@ -108,6 +109,8 @@ void configuration::apply_preset(const std::string& name) {
     std::vector<std::pair<std::string, std::string>> pairs;
     for (const auto& v : chosen.values)
         if (has(v.setting) && has(v.with) && (v.task.empty() || v.task == task)) pairs.emplace_back(v.setting, v.value);
+    require(!pairs.empty(), "preset ", name, ": there is none for engram-", model_->name(),
+            "; expected small or paper");
     set(pairs);
     preset = name;
     steps = chosen.steps_of(task);
@@ -171,7 +174,14 @@ prepared_run::prepared_run(const configuration& config)
           static_cast<std::uint64_t>(config.seed))) {}
 
 std::vector<std::string> tasks_of(const ablation& model) {
-    return model.learns_sequences() ? sequence_names() : task_names();
+    if (!model.learns_sequences()) return task_names();
+    // Who learns from targets needs a task that has some; who draws frames needs one that shows frames.
+    bool supervised = false;
+    for (const auto& s : model.settings()) supervised |= s.name == "learner.targets";
+    std::vector<std::string> names;
+    for (const auto& name : sequence_names())
+        if ((describe_sequence(name).targets > 0) == supervised) names.push_back(name);
+    return names;
 }
 
 prepared_sequences::prepared_sequences(const configuration& config)
@@ -210,7 +220,9 @@ void prepared_sequences::share_weights(program<cpu<float>>& learner) {
 }
 
 void prepared_sequences::load_weights(const safetensors& file) {
-    engram::load_weights(file, *generating.store);
+    // MemUP is judged by its moving averages (facts 3.4).
+    engram::load_weights(file, *generating.store, generating.schedule ? "slow." : "");
+    if (generating.schedule) return;
     each_statistic(*generating.g, [&](std::size_t r, std::size_t k, std::span<std::byte> to) {
         const auto part = file.values<std::uint8_t>(message("shard.0.resource.", r, ".", k));
         if (part.size() == to.size()) std::memcpy(to.data(), part.data(), to.size());

@@ -59,7 +59,10 @@ int describe(ablation& model, const arguments& a) {
     out += "\ntasks\n";
     if (model.learns_sequences()) {
         for (const auto& name : tasks) {
-            const auto t = describe_sequence(name, config.run.task);
+            // Numbers of steps and items are meant for the task that was named.
+            task_options options = config.run.task;
+            if (name != config.task) options.steps = options.items = options.recalled = 0;
+            const auto t = describe_sequence(name, options);
             out += fmt::format(
                 "  {:<32}{:>4} steps of {:>12} numbers{:>4} condition columns   levels:", t.name, t.steps,
                 fmt::format("{} x {} x {}", t.observation.height, t.observation.width, t.observation.channels),

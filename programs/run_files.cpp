@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <engram/evaluate/answers.hpp>
 #include <engram/evaluate/sequences.hpp>
 #include <engram/program/run_files.hpp>
 
@@ -123,6 +124,11 @@ void check_checkpoint(const safetensors& file, const configuration& config, bool
     require(ablation == config.model().name(), file.source(), " was written by engram-", ablation, ", expected engram-",
             config.model().name(), "; nothing was changed");
     require_same(file.source(), "task", file.text_at("task"), config.task);
+    // A run is resumed in any phase; what acts exists in the last one.
+    if (config.model().learns() == learning_kind::phases && !exactly)
+        require(file.text_at("training_mode") == "synchronous", file.source(), ": is a checkpoint of the ",
+                file.text_at("training_mode") == "detector" ? "detector's" : "memory's",
+                " phase; expected one of the policy's, train it to its end with --resume");
     const auto texts = [&](const json& settings) {
         std::vector<setting> all;
         for (auto& [name, value] : settings_from_json(settings, file.source()))
@@ -142,11 +148,11 @@ void check_checkpoint(const safetensors& file, const configuration& config, bool
     require_same(file.source(), "mode", file.text_at("mode"), config.mode);
 }
 
-void load_weights(const safetensors& file, parameters<float>& store) {
-    for (const auto& e : store.entries()) (void)file.values<float>(e.name, {e.rows, e.columns});
+void load_weights(const safetensors& file, parameters<float>& store, const std::string& prefix) {
+    for (const auto& e : store.entries()) (void)file.values<float>(prefix + e.name, {e.rows, e.columns});
     auto edit = store.edit();
     for (const auto& e : store.entries()) {
-        const auto values = file.values<float>(e.name);
+        const auto values = file.values<float>(prefix + e.name);
         std::copy(values.begin(), values.end(), edit.flat().data() + e.offset);
     }
 }
@@ -174,9 +180,15 @@ bool evaluate_levels(const prepared_sequences& run, const std::vector<std::strin
                      std::uint64_t seed, const std::function<bool()>& stop, json& summary) {
     if (!summary.contains("levels") || !summary["levels"].is_object()) summary["levels"] = json::object();
     const auto& info = run.source->info();
-    sequence_player<cpu<float>> player(run.generating, run.source, std::min(sequences, 50));
+    std::optional<sequence_player<cpu<float>>> player;
+    std::optional<answer_player<cpu<float>>> answers;
+    if (has_answers(info) && !run.generating.generative)
+        answers.emplace(run.generating, run.source, std::min(sequences, 50));
+    else
+        player.emplace(run.generating, run.source, std::min(sequences, 50));
     for (const std::string& level : levels.empty() ? info.levels : levels) {
-        const auto score = player.score(level, sequences, seed, stop);
+        const auto score =
+            answers ? answers->score(level, sequences, seed, stop) : player->score(level, sequences, seed, stop);
         if (score.sequences == 0) return false;
         json& out = summary["levels"][level];
         out = {{"episodes", score.sequences},

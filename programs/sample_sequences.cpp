@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <engram/evaluate/answers.hpp>
 #include <engram/evaluate/sequences.hpp>
+#include <engram/io/file.hpp>
 #include <engram/io/npy.hpp>
 #include <engram/io/png.hpp>
 #include <engram/program/commands.hpp>
@@ -83,6 +85,24 @@ picture weight_picture(const std::vector<float>& weights, const sequence_drawing
     return all.image;
 }
 
+// What a model that answers was asked and said: a row a judged step, as CSV, and the first lines to look at.
+int sample_answers(prepared_sequences& run, const std::string& level, std::uint64_t seed, const std::string& folder) {
+    answer_player<cpu<float>> player(run.generating, run.source, sampled_sequences);
+    std::string table = "sequence,step,wanted,given\n";
+    std::vector<std::string> wanted(sampled_sequences), given(sampled_sequences);
+    player.play(level, seed, 0, [&](int b, const given_answer& a) {
+        table += fmt::format("{},{},{},{}\n", b, a.step, a.wanted, a.given);
+        wanted[static_cast<std::size_t>(b)] += fmt::format(" {:.4g}", a.wanted);
+        given[static_cast<std::size_t>(b)] += fmt::format(" {:.4g}", a.given);
+    });
+    write_file(folder + "/answers.csv", table);
+    for (std::size_t b = 0; b < wanted.size(); ++b)
+        fmt::print("sequence {}   wanted{}\n             given {}\n", b, wanted[b], given[b]);
+    fmt::print("{}: {} sequences of {} steps; in {}: answers.csv\n", level, sampled_sequences, run.source->info().steps,
+               folder);
+    return 0;
+}
+
 }  // namespace
 
 int sample_sequences(const configuration& config, const arguments& a) {
@@ -100,8 +120,13 @@ int sample_sequences(const configuration& config, const arguments& a) {
     const auto file = safetensors::read(paths.checkpoint());
     check_checkpoint(file, config, false);
     prepared_sequences run(config);
-    require(run.generating.generative.has_value(), "sample: engram-", config.model().name(), " generates no frames");
     run.load_weights(file);
+    if (!run.generating.generative && has_answers(about)) {
+        const std::string folder = a.out.value_or(paths.folder + "/sample");
+        make_folder(folder);
+        return sample_answers(run, level, static_cast<std::uint64_t>(seed), folder);
+    }
+    require(run.generating.generative.has_value(), "sample: engram-", config.model().name(), " generates no frames");
 
     sequence_player<cpu<float>> player(run.generating, run.source, sampled_sequences);
     const auto d = player.draw(level, static_cast<std::uint64_t>(seed), alone);

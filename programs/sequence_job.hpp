@@ -13,6 +13,7 @@
 
 namespace engram {
 
+template <class Trainer>
 class sequence_job {
 public:
     explicit sequence_job(const configuration& config)
@@ -27,7 +28,8 @@ public:
     std::int64_t steps() const { return trainer_.steps(); }
     std::int64_t updates() const { return trainer_.updates(); }
     std::int64_t steps_an_update() const {
-        return std::int64_t{config_.run.sequence.batch} * run_.source->info().steps;
+        const int unroll = run_.learning.unroll;
+        return std::int64_t{config_.run.sequence.batch} * (unroll > 0 ? unroll : run_.source->info().steps);
     }
     const parameters<float>& store() const { return *run_.learning.store; }
     std::string headline_name() const { return run_.learning.generative ? "KL of the last step" : "loss"; }
@@ -64,9 +66,7 @@ public:
 
     void save(safetensors& file) { trainer_.save(file); }
     void load(const safetensors& file) { trainer_.load(file); }
-    void describe_training(json& summary) const {
-        summary["sequences"] = trainer_.updates() * config_.run.sequence.batch;
-    }
+    void describe_training(json& summary) const { summary["sequences"] = trainer_.steps() / run_.source->info().steps; }
     /// Scores every level; false when it was interrupted.
     bool evaluate(int sequences, const run_paths&, json& summary) {
         run_.share_weights(trainer_.learner(0));
@@ -76,7 +76,7 @@ public:
 private:
     const configuration& config_;
     prepared_sequences run_;
-    sequence_trainer<cpu<float>> trainer_;
+    Trainer trainer_;
     std::vector<std::string> losses_;
     double headline_ = std::numeric_limits<double>::quiet_NaN();
 };

@@ -2,7 +2,10 @@
 
 #include <thread>
 
+#include <engram/train/truncated_trainer.hpp>
+
 #include "acting_job.hpp"
+#include "memup_job.hpp"
 #include "sequence_job.hpp"
 
 namespace engram {
@@ -49,11 +52,13 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     require_known("device", config.device, std::vector<std::string>{"cpu", "cuda"});
     require(config.device == "cpu", "--device cuda: this build has no CUDA; use --device cpu");
     const bool sequences = config.model().learns_sequences();
+    require(config.model().learns() != learning_kind::phases || config.mode == "synchronous", "--mode ", config.mode,
+            ": engram-", config.model().name(), " trains in phases, and each of them is synchronous");
     require(!sequences || config.mode == "synchronous", "--mode ", config.mode, ": engram-", config.model().name(),
             " learns from sequences; only agents act asynchronously");
     require(!sequences || config.evaluate_every == 0, "--evaluate-every ", config.evaluate_every, ": engram-",
             config.model().name(), " learns from sequences; only agents are evaluated while they train");
-    const int rows = sequences ? config.run.sequence.batch : config.run.rollout.environments;
+    const int rows = sequences ? config.run.sequence.batch : config.run.rollout.part();
     if (a.threads)
         config.threads = parse<int>("--threads", *a.threads);
     else if (!again)
@@ -67,7 +72,18 @@ int train(ablation& model, const arguments& a) {
     configuration config(model);
     run_paths paths;
     configure(config, a, paths);
-    if (model.learns_sequences()) return training_run<sequence_job>(config, paths, a.resume, a.quiet).go();
+    switch (model.learns()) {
+        case learning_kind::sequences:
+            return training_run<sequence_job<sequence_trainer<cpu<float>>>>(config, paths, a.resume, a.quiet).go();
+        case learning_kind::unrolls:
+            return training_run<sequence_job<truncated_trainer<cpu<float>>>>(config, paths, a.resume, a.quiet).go();
+        case learning_kind::predictions:
+            return training_run<memup_job>(config, paths, a.resume, a.quiet).go();
+        case learning_kind::phases:
+            return training_run<acting_job<phased_trainer<cpu<float>>>>(config, paths, a.resume, a.quiet).go();
+        case learning_kind::acting:
+            break;
+    }
     if (config.mode == "asynchronous")
         return training_run<acting_job<asynchronous_trainer<cpu<float>>>>(config, paths, a.resume, a.quiet).go();
     return training_run<acting_job<trainer<cpu<float>>>>(config, paths, a.resume, a.quiet).go();

@@ -6,17 +6,29 @@
 //
 // Memory Recall Agent, NeurIPS 2019 (facts 1.10, Tables 3 to 16): FF or LSTM controller, with or without the episodic
 // memory (MEM), with no auxiliary loss, contrastive predictive coding (CPC) or reconstruction (REC).
-
 //
 // Generative Temporal Models with Memory (facts 4, Table 1): a VRNN, and the same with a memory in it.
+//
+// Long-term memory by maximising uncertainty reduction (MemUP, facts 3, Table 1): a memory that is trained by
+// predictions of far steps, and the same network under backpropagation through whole sequences (BPTT) or cut ones
+// (TBPTT).
 
 #include <engram/auxiliary/cpc.hpp>
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/auxiliary/reconstruction.hpp>
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/lstm.hpp>
+#include <engram/controller/srnn.hpp>
+#include <engram/controller/stacked_lstm.hpp>
+#include <engram/controller/transformer.hpp>
 #include <engram/encoder/gtmm_vision.hpp>
 #include <engram/encoder/impala_resnet.hpp>
+#include <engram/encoder/numbers_or_image.hpp>
+#include <engram/encoder/token_embedding.hpp>
+#include <engram/learner/memup.hpp>
+#include <engram/learner/memup_ppo.hpp>
+#include <engram/learner/ppo.hpp>
+#include <engram/learner/supervised.hpp>
 #include <engram/learner/variational.hpp>
 #include <engram/learner/vtrace.hpp>
 #include <engram/memory/dnc.hpp>
@@ -48,6 +60,17 @@ using introspective_gtmm = vrnn::with<introspection>;                           
 using ntm_gtmm = vrnn::with<ntm>;                                                     // ablation GTMM, NTM memory
 using lru_gtmm = vrnn::with<lru_access>;                                              // ablation GTMM, LRU access
 using dnc_gtmm = vrnn::with<dnc>;                                                     // ablation GTMM, DNC memory
+
+using memup = agent<token_embedding, stacked_lstm, no_memory, no_auxiliary, engram::memup>;  // ablation MemUP
+using bptt_lstm = memup::with<supervised>;                                                   // ablation LSTM
+using tbptt_lstm = memup::with<truncated_supervised>;                                        // ablation LSTM, truncated
+using bptt_srnn = bptt_lstm::with<srnn>;                                                     // ablation SRNN
+using tbptt_srnn = tbptt_lstm::with<srnn>;                                                   // ablation SRNN, truncated
+using bptt_transformer = bptt_lstm::with<transformer>;                                       // ablation Transformer
+using tbptt_transformer = tbptt_lstm::with<transformer>;  // ablation Transformer, truncated
+
+using ppo_lstm = agent<numbers_or_image, engram::lstm, no_memory, no_auxiliary, ppo>;  // ablation PPO with an LSTM
+using ppo_memup = ppo_lstm::with<memup_ppo>;                                           // ablation MemUP, acting
 // clang-format on
 
 }  // namespace engram::catalogue

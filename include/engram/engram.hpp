@@ -20,6 +20,7 @@
 #include <engram/core/settings.hpp>
 #include <engram/core/thread_pool.hpp>
 
+#include <engram/kernels/attention.hpp>
 #include <engram/kernels/convolution.hpp>
 #include <engram/kernels/convolution_shape.hpp>
 #include <engram/kernels/cpc_scores.hpp>
@@ -35,6 +36,7 @@
 #include <engram/kernels/product.hpp>
 #include <engram/kernels/rows.hpp>
 #include <engram/kernels/scan_returns.hpp>
+#include <engram/kernels/target_selection.hpp>
 
 #include <engram/graph/binder.hpp>
 #include <engram/graph/check_gradients.hpp>
@@ -43,19 +45,24 @@
 #include <engram/graph/kernel.hpp>
 #include <engram/graph/layout.hpp>
 #include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/attention.hpp>
 #include <engram/graph/ops/batch_norm.hpp>
 #include <engram/graph/ops/channels.hpp>
 #include <engram/graph/ops/convolution.hpp>
 #include <engram/graph/ops/cpc.hpp>
 #include <engram/graph/ops/dnc.hpp>
+#include <engram/graph/ops/dropout.hpp>
 #include <engram/graph/ops/fifo_slots.hpp>
 #include <engram/graph/ops/knn.hpp>
+#include <engram/graph/ops/layer_norm.hpp>
 #include <engram/graph/ops/least_used.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/matrix_memory.hpp>
 #include <engram/graph/ops/noise.hpp>
 #include <engram/graph/ops/ntm_address.hpp>
+#include <engram/graph/ops/quantiles.hpp>
+#include <engram/graph/ops/receive_gradient.hpp>
 #include <engram/graph/ops/returns.hpp>
 #include <engram/graph/ops/rows.hpp>
 #include <engram/graph/ops/time.hpp>
@@ -69,11 +76,16 @@
 #include <engram/encoder/inception.hpp>
 #include <engram/encoder/layers.hpp>
 #include <engram/encoder/mlp.hpp>
+#include <engram/encoder/numbers_or_image.hpp>
 #include <engram/encoder/small_conv.hpp>
+#include <engram/encoder/token_embedding.hpp>
 #include <engram/encoder/two_pathway.hpp>
 
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/lstm.hpp>
+#include <engram/controller/srnn.hpp>
+#include <engram/controller/stacked_lstm.hpp>
+#include <engram/controller/transformer.hpp>
 
 #include <engram/memory/dnc.hpp>
 #include <engram/memory/fifo_knn.hpp>
@@ -87,6 +99,10 @@
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/auxiliary/reconstruction.hpp>
 
+#include <engram/learner/memup.hpp>
+#include <engram/learner/memup_ppo.hpp>
+#include <engram/learner/ppo.hpp>
+#include <engram/learner/quantile_regression.hpp>
 #include <engram/learner/supervised.hpp>
 #include <engram/learner/variational.hpp>
 #include <engram/learner/vtrace.hpp>
@@ -95,16 +111,20 @@
 #include <engram/model/agent.hpp>
 #include <engram/model/generative.hpp>
 #include <engram/model/laws.hpp>
+#include <engram/model/predicting.hpp>
+#include <engram/model/remembering.hpp>
 #include <engram/model/slots.hpp>
 #include <engram/model/traced_agent.hpp>
 
 #include <engram/catalogue.hpp>
 
+#include <engram/task/add_marked.hpp>
 #include <engram/task/arbitrary_visuomotor_mapping.hpp>
 #include <engram/task/bit_copy.hpp>
 #include <engram/task/canvas.hpp>
 #include <engram/task/change_detection.hpp>
 #include <engram/task/continuous_recognition.hpp>
+#include <engram/task/copy_sequences.hpp>
 #include <engram/task/digit_map.hpp>
 #include <engram/task/environment.hpp>
 #include <engram/task/first_person.hpp>
@@ -118,6 +138,8 @@
 #include <engram/task/maze_generator.hpp>
 #include <engram/task/motion_pattern.hpp>
 #include <engram/task/panel.hpp>
+#include <engram/task/permuted_mnist.hpp>
+#include <engram/task/played_episodes.hpp>
 #include <engram/task/plugged.hpp>
 #include <engram/task/procedural_maze.hpp>
 #include <engram/task/psychlab.hpp>
@@ -144,6 +166,7 @@
 #include <engram/task/texture.hpp>
 #include <engram/task/time_step.hpp>
 #include <engram/task/transitive_inference.hpp>
+#include <engram/task/two_colors.hpp>
 #include <engram/task/what_then_where.hpp>
 
 #include <engram/io/file.hpp>

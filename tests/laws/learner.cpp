@@ -5,6 +5,7 @@
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/controller/lstm.hpp>
 #include <engram/encoder/identity.hpp>
+#include <engram/learner/ppo.hpp>
 #include <engram/learner/supervised.hpp>
 #include <engram/learner/vtrace.hpp>
 #include <engram/memory/fifo_knn.hpp>
@@ -20,6 +21,15 @@ TEST_CASE("vtrace") {
     auto s = tiny<critic>();
     s.learner = {.discount = 0.9, .baseline_cost = 2, .entropy_cost = 0.3, .rho_bar = 0.8, .c_bar = 0.7};
     differentiates<critic>(s);
+}
+
+TEST_CASE("ppo") {
+    using clipped = critic::with<ppo>;
+    keeps_the_laws<clipped>();
+    differentiates<clipped>();
+    auto s = tiny<clipped>();
+    s.learner = {.discount = 0.9, .lambda = 0.7, .clip = 0.2, .value_cost = 2, .entropy_cost = 0.3};
+    differentiates<clipped>(s);
 }
 
 TEST_CASE("supervised") {

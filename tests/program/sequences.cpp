@@ -169,7 +169,7 @@ TEST_CASE("mistakes are one sentence and write nothing") {
                             "memory.heads: 8 heads write to 8 different slots, but memory.slots is 4");
     refuses<least_recently>(plus(train, {"--memory.word", "0"}), "memory.word: expected at least one column, got 0");
     refuses<copying>({"train", "--task", "perfect_recall", "--learner.targets", "bits", "--out", folder / "run"},
-                     "the task has none");
+                     "unknown task 'perfect_recall'");
     CHECK(folder.files() == 0);
 }
 

@@ -35,7 +35,7 @@ inline int glyph_of(std::span<const float> frame) {
 /// One drawn sequence.
 struct drawn_sequence {
     std::vector<float> observation, condition, target, weight;
-    std::vector<int> origin, label;
+    std::vector<int> origin, label, query;
 
     drawn_sequence(const engram::sequence_source& source, const std::string& level, std::uint64_t seed,
                    std::uint64_t index) {
@@ -48,13 +48,15 @@ struct drawn_sequence {
         weight.assign(steps, -7);
         origin.assign(steps, -7);
         label.assign(steps, -7);
+        query.assign(steps, -7);
         source.draw(level, seed, index,
                     {.observation = observation.data(),
                      .condition = condition.data(),
                      .target = target.data(),
                      .weight = weight.data(),
                      .origin = origin.data(),
-                     .label = label.data()});
+                     .label = label.data(),
+                     .query = query.data()});
     }
     std::span<const float> frame(int t, int size) const {
         return std::span(observation)

@@ -49,3 +49,21 @@ TEST_CASE("the default is the authors' program, 100 to 110 steps; extrapolation 
     CHECK_THROWS_WITH_AS(t_maze::describe(options), "t_maze: a length of 1 was asked for; expected 2 to 1000000",
                          error);
 }
+
+TEST_CASE("lengths of the scaling study, and one without a spread") {
+    for (const auto& [length, spread] : {std::pair{20000, 9}, {2, 0}, {500, 0}}) {
+        task_options options;
+        options.length = length, options.length_spread = spread;
+        maze batch("train", 1, 3, 0, options, nullptr);
+        for (int episode = 0; episode < 5; ++episode) {
+            int steps = 1;
+            for (outcome got = batch.step(0, batch.oracle(0)); !got.done; ++steps) {
+                REQUIRE(got.reward == 0);
+                got = batch.step(0, batch.oracle(0));
+                if (got.done) CHECK(got.reward == 4);
+            }
+            CHECK(steps >= length);
+            CHECK(steps <= length + spread);
+        }
+    }
+}

@@ -171,7 +171,19 @@ public:
         return static_cast<int>(resources_.size()) - 1;
     }
 
+    /// From now on declaring a name that the store has gives the parameter that is there: for several graphs over one
+    /// store.
+    void share_parameters() { shares_ = true; }
+
     parameter declare(const std::string& name, int rows, int columns, const initialiser<real>& first) {
+        if (shares_)
+            for (std::size_t i = 0; i < store_->entries().size(); ++i) {
+                const auto& e = store_->entries()[i];
+                if (e.name != full_name(name)) continue;
+                require(e.rows == rows && e.columns == columns, "parameter '", e.name, "' is [", e.rows, ",", e.columns,
+                        "] in another graph and [", rows, ",", columns, "] here");
+                return {static_cast<int>(i)};
+            }
         return store_->declare(full_name(name), rows, columns, first);
     }
 
@@ -276,6 +288,7 @@ private:
     std::vector<int> wanted_, held_;
     std::string prefix_;
     int current_scan_ = -1;
+    bool shares_ = false;
 };
 
 }  // namespace engram

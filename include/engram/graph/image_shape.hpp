@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The shape of an image in the columns of a variable: height, width, channels, channels last.
+// The shape of an image in the columns of a variable: height, width, channels, channels last; or a token.
 
 #include <ostream>
 
@@ -9,6 +9,7 @@ namespace engram {
 
 struct image_shape {
     int height = 1, width = 1, channels = 1;
+    int tokens = 0;  // what is seen is the index of one of so many tokens instead; 0: numbers
 
     int size() const { return height * width * channels; }
     /// After a SAME convolution or pooling.

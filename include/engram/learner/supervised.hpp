@@ -1,11 +1,15 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Supervised learning at every step: cross-entropy of the logits against a target, backpropagated through the unroll
-// (BPTT; truncated where states are carried from one unroll to the next).
+// Supervised learning at every step: a loss of the answers against targets, backpropagated through the unroll (BPTT);
+// `truncated_supervised` cuts sequences into unrolls of its own length and carries states between them without their
+// gradient (train/truncated_trainer.hpp).
 //
-// Trajectory inputs: target, a class index [T, B, 1] or independent bits [T, B, targets], and weight [T, B, 1] (0
-// leaves a step out). The loss is the mean over all rows; a row of bits costs their sum.
+//   classes   cross-entropy of the logits, target the index of a class [T, B, 1]
+//   bits      the same of independent bits, target [T, B, targets]; a row costs their sum
+//   numbers   squared error, target [T, B, targets]; a row costs their sum
+//
+// Input weight [T, B, 1]: 0 leaves a step out. The loss is the mean over all rows.
 
 #include <string>
 #include <vector>
@@ -13,7 +17,7 @@
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
-#include <engram/model/slots.hpp>
+#include <engram/model/predicting.hpp>
 
 namespace engram {
 
@@ -26,49 +30,99 @@ struct log_of_bit {
     auto operator()(auto logit, auto bit) const { return bit * logit - softplus(logit); }
 };
 
+/// Costs of a row, weighted.
+struct weighted_cost {
+    auto operator()(auto x, auto weight) const { return x * weight; }
+};
+struct negated {
+    auto operator()(auto x) const { return -x; }
+};
+struct squared_error {
+    auto operator()(auto x, auto target) const { return (x - target) * (x - target); }
+};
+
+inline std::vector<std::string> target_kinds() {
+    return {"task", "classes", "bits", "numbers"};
+}
+
+/// What a target is: as the setting says, or as the task does.
+inline std::string target_kind(const std::string& setting, const task_shape& task) {
+    if (setting != "task") return setting;
+    return task.numbers ? "numbers" : task.targets > 0 && task.classes == 0 ? "bits" : "classes";
+}
+
+/// Columns of the answer; those of a class index are the task's classes, or an agent's actions.
+inline int answer_width(const std::string& setting, const task_shape& task) {
+    const std::string kind = target_kind(setting, task);
+    const int columns = kind != "classes" ? task.targets : task.classes > 0 ? task.classes : task.actions;
+    require(columns > 0, "learner.targets: the task has no target that is ", kind, "; learn a task that has targets");
+    return columns;
+}
+
+/// What each row costs against the input "target" [T, B, 1].
+template <class Backend>
+var<Backend> answer_loss(graph<Backend>& g, const std::string& kind, const var<Backend>& answer) {
+    const auto target = g.input("target", kind == "classes" ? 1 : answer.width);
+    if (kind == "numbers") return sum_columns("wrong", map("wrong.numbers", squared_error{}, answer, target));
+    if (kind == "classes") return map("wrong", negated{}, pick("right", log_softmax("log_classes", answer), target));
+    return map("wrong", negated{}, sum_columns("right", map("right.bits", log_of_bit{}, answer, target)));
+}
+
 struct supervised {
     using role = learner_role;
     static constexpr bool learns_sequences = true;
 
     struct settings {
-        std::string targets = "classes";  // or bits
-        void check() const { require_known("targets", targets, std::vector<std::string>{"classes", "bits"}); }
+        std::string targets = "task";  // task (as it says), classes, bits or numbers
+        void check() const { require_known("learner.targets", targets, target_kinds()); }
     };
     template <class Var>
     struct heads {
         Var logits, value, log_policy;
+        std::string kind;  // of the targets
     };
 
     template <class Backend>
     static heads<var<Backend>> add_heads(graph<Backend>& g, const settings& s, const var<Backend>& h,
                                          const task_shape& task) {
-        if (s.targets == "bits") {
-            require(task.targets > 0, "learner.targets is bits, but the task has none");
-            const auto bits = affine("bits", h, g.declare_linear("bits", h.width, task.targets));
-            return {bits, bits, bits};
-        }
-        const auto classes = g.declare_linear("classes", h.width, task.actions);
-        const auto logits = affine("classes", h, classes);
-        // Nothing acts on a value here; the logits stand in its place.
-        return {logits, logits, log_softmax("log_classes", logits)};
+        s.check();
+        const std::string kind = target_kind(s.targets, task), name = kind;
+        const auto answer = affine(name, h, g.declare_linear(name, h.width, answer_width(s.targets, task)));
+        // Nothing acts on a value here; the answer stands in its place.
+        if (kind != "classes") return {answer, answer, answer, kind};
+        return {answer, answer, log_softmax("log_classes", answer), kind};
     }
     template <class Backend>
-    static void add_losses(graph<Backend>& g, const settings& s, const heads<var<Backend>>& out) {
-        const bool bits = s.targets == "bits";
-        const auto target = g.input("target", bits ? out.logits.width : 1), weight = g.input("weight", 1);
-        if (bits) {
-            const auto right = sum_columns("right", map("right.bits", log_of_bit{}, out.logits, target));
-            add_loss("cross_entropy", map("cross_entropy_rows", weighted_negative{}, right, weight), 1,
-                     reduction::mean);
+    static void add_losses(graph<Backend>& g, const settings&, const heads<var<Backend>>& out) {
+        const auto target = g.input("target", out.kind == "classes" ? 1 : out.logits.width);
+        const auto weight = g.input("weight", 1);
+        if (out.kind == "numbers") {
+            const auto wrong = sum_columns("wrong", map("wrong.numbers", squared_error{}, out.logits, target));
+            add_loss("squared_error", map("squared_error_rows", weighted_cost{}, wrong, weight), 1, reduction::mean);
             return;
         }
-        const auto right = pick("right", out.log_policy, target);
+        const auto right = out.kind == "classes"
+                               ? pick("right", out.log_policy, target)
+                               : sum_columns("right", map("right.bits", log_of_bit{}, out.logits, target));
         add_loss("cross_entropy", map("cross_entropy_rows", weighted_negative{}, right, weight), 1, reduction::mean);
     }
+};
+
+/// Truncated BPTT: the same, cut into unrolls.
+struct truncated_supervised : supervised {
+    using wiring = carries_states;
+    struct settings : supervised::settings {
+        int unroll = 20;  // steps
+        void check() const {
+            supervised::settings::check();
+            require(unroll > 0, "learner.unroll: expected at least one step, got ", unroll);
+        }
+    };
 };
 
 }  // namespace engram
 
 BOOST_HANA_ADAPT_STRUCT(engram::supervised::settings, targets);
+BOOST_HANA_ADAPT_STRUCT(engram::truncated_supervised::settings, targets, unroll);
 
-static_assert(engram::learner_policy<engram::supervised>);
+static_assert(engram::learner_policy<engram::supervised> && engram::learner_policy<engram::truncated_supervised>);

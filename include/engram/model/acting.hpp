@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // The step of an agent (facts 1.1): m = read([x, h_prev]); h = control([x, m, last action, last reward]);
-// write([x, h]). Supervised models are wired alike; without actions nothing of them is fed.
+// write([x, h]). Supervised models are wired alike; without actions nothing of them is fed. A controller of whole
+// sequences sees all steps at once, outside a scan, and stands without a memory.
 
 #include <engram/graph/ops/rows.hpp>
 #include <engram/graph/scan.hpp>
@@ -21,7 +22,6 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
     using controller = typename Agent::controller;
     using memory = typename Agent::memory;
     using learner = typename Agent::learner;
-    using state = agent_state<typename controller::template state<variable>, typename memory::template state<variable>>;
     traced_agent<Backend> out;
     out.task = task;
     out.store = std::make_shared<parameters<typename Backend::real>>(seed);
@@ -42,36 +42,50 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
     });
     const memory_sizes sizes{seen.x.width, controller::width(s.controller)};
     const auto memory_weights = in("memory", [&] { return memory::declare(g, s.memory, sizes); });
-    const int extra = s.wiring.last_action_reward && task.actions > 0 ? task.actions + 1 : 0;
-    const int inputs = seen.x.width + memory::context_width(s.memory, sizes) + extra;
+    std::vector<variable> extra;
+    if (s.wiring.last_action_reward && task.actions > 0) {
+        extra.push_back(seen.last_action);
+        if (s.wiring.last_reward) extra.push_back(seen.last_reward);
+    }
+    int inputs = seen.x.width + memory::context_width(s.memory, sizes);
+    for (const auto& v : extra) inputs += v.width;
     const auto controller_weights = in("controller", [&] { return controller::declare(g, s.controller, inputs); });
-    const state start{in("controller", [&] { return controller::begin(g, s.controller); }),
-                      in("memory", [&] { return memory::begin(g, s.memory, sizes); })};
+    if constexpr (can_control_sequence<controller>) {
+        std::vector<variable> to{seen.x};
+        to.insert(to.end(), extra.begin(), extra.end());
+        seen.h =
+            in("controller", [&] { return controller::sequence(s.controller, controller_weights, to, seen.reset); });
+    } else {
+        using state =
+            agent_state<typename controller::template state<variable>, typename memory::template state<variable>>;
+        const state start{in("controller", [&] { return controller::begin(g, s.controller); }),
+                          in("memory", [&] { return memory::begin(g, s.memory, sizes); })};
 
-    seen.h = scan(g, start, [&](state& now) {
-        in("controller", [&] {
-            reset_rows(now.controller, seen.reset);
-            return 0;
+        seen.h = scan(g, start, [&](state& now) {
+            in("controller", [&] {
+                reset_rows(now.controller, seen.reset);
+                return 0;
+            });
+            const auto read = in("memory", [&] {
+                reset_rows(now.memory, seen.reset);
+                memory::forget(memory_weights, seen.reset, now.memory);
+                return memory::read(s.memory, memory_weights,
+                                    std::vector<variable>{seen.x, controller::held(now.controller)}, now.memory);
+            });
+            const variable h = in("controller", [&] {
+                std::vector<variable> to{seen.x};
+                to.insert(to.end(), read.context.begin(), read.context.end());
+                to.insert(to.end(), extra.begin(), extra.end());
+                return controller::step(s.controller, controller_weights, to, now.controller);
+            });
+            in("memory", [&] {
+                memory::write(s.memory, memory_weights, std::vector<variable>{seen.x, h}, now.memory);
+                return 0;
+            });
+            detail::note_memory(out, read, now.memory);
+            return h;
         });
-        const auto read = in("memory", [&] {
-            reset_rows(now.memory, seen.reset);
-            memory::forget(memory_weights, seen.reset, now.memory);
-            return memory::read(s.memory, memory_weights,
-                                std::vector<variable>{seen.x, controller::held(now.controller)}, now.memory);
-        });
-        const variable h = in("controller", [&] {
-            std::vector<variable> to{seen.x};
-            to.insert(to.end(), read.context.begin(), read.context.end());
-            if (extra > 0) to.insert(to.end(), {seen.last_action, seen.last_reward});
-            return controller::step(s.controller, controller_weights, to, now.controller);
-        });
-        in("memory", [&] {
-            memory::write(s.memory, memory_weights, std::vector<variable>{seen.x, h}, now.memory);
-            return 0;
-        });
-        detail::note_memory(out, read, now.memory);
-        return h;
-    });
+    }
 
     const auto heads = in("learner", [&] { return learner::add_heads(g, s.learner, seen.h, task); });
     out.logits = heads.logits;

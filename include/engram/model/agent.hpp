@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <engram/auxiliary/no_auxiliary.hpp>
+#include <engram/memory/no_memory.hpp>
 #include <engram/model/acting.hpp>
 #include <engram/model/generative.hpp>
 
@@ -64,6 +65,20 @@ struct wiring_of<Learner> : std::type_identity<typename Learner::wiring> {};
 template <class Auxiliary, class Learner>
 inline constexpr bool goes_with = !can_infer<Learner> || std::is_same_v<Auxiliary, no_auxiliary>;
 
+/// A learner that lives on the state carried from unroll to unroll says `static constexpr bool carries_memory = true`.
+template <class Learner>
+concept carries_memory = requires {
+    requires Learner::carries_memory;
+};
+
+/// Whether a controller can be stepped, or nothing asks for its steps one by one: no memory is read before them, and
+/// the learner neither acts, nor feeds back what it infers, nor lives on what is carried.
+template <class Controller, class Memory, class Learner>
+inline constexpr bool steps_with = can_control<Controller>;
+template <class Controller, class Memory, class Learner>
+    requires(!can_control<Controller> && Learner::learns_sequences && !carries_memory<Learner>)
+inline constexpr bool steps_with<Controller, Memory, Learner> = std::is_same_v<Memory, no_memory> && can_learn<Learner>;
+
 /// What with<P> puts in: P itself, checked.
 template <class P>
 struct replacement : std::type_identity<P> {
@@ -102,13 +117,17 @@ struct agent {
 
     static_assert(!has_slots || (has_settings<encoder> && can_encode<encoder>),
                   "the encoder does not declare and encode: see can_encode");
-    static_assert(!has_slots || (has_settings<controller> && can_control<controller>),
+    static_assert(!has_slots || controller_policy<controller>,
                   "the controller does not begin and step: see can_control");
     static_assert(!has_slots || (has_settings<memory> && can_begin<memory>),
                   "the memory does not declare and begin: see can_begin");
     static_assert(!has_slots || can_forget<memory>, "the memory cannot forget at an episode's start: see can_forget");
     static_assert(!has_slots || can_read<memory>, "the memory cannot be read: see can_read");
     static_assert(!has_slots || can_write<memory>, "the memory cannot be written: see can_write");
+    static_assert(
+        !has_slots || !controller_policy<controller> || detail::steps_with<controller, memory, learner>,
+        "a controller of whole sequences cannot act step by step yet: it goes with no_memory and a learner of "
+        "sequences (supervised)");
     static_assert(!has_slots || can_learn<learner> || can_infer<learner>,
                   "the learner adds no heads or no losses: see can_learn");
     static_assert(!has_slots || !can_encode<encoder> || can_assist<auxiliary, encoder>,
@@ -123,7 +142,8 @@ struct agent {
     static constexpr bool complete =
         has_slots && encoder_policy<encoder> && controller_policy<controller> && memory_policy<memory> &&
         auxiliary_policy<auxiliary> && can_assist<auxiliary, encoder> && learner_policy<learner> &&
-        detail::goes_with<auxiliary, learner> && (!can_infer<learner> || can_decode<encoder>);
+        detail::steps_with<controller, memory, learner> && detail::goes_with<auxiliary, learner> &&
+        (!can_infer<learner> || can_decode<encoder>);
 
     /// The same agent with the policy in P's slot replaced.
     template <class P>

@@ -29,6 +29,7 @@ struct learner_role {};
 struct reads_controls_writes {
     struct settings {
         bool last_action_reward = true;  // the controller sees one-hot last action and clipped last reward (errata M43)
+        bool last_reward = true;         // false: of these two the action alone (facts 3.9)
     };
 };
 /// h = control(z); C = read; infer z; write (facts 4.2): generative models.
@@ -40,14 +41,17 @@ struct controls_reads_infers_writes {
     };
 };
 
-/// What a model is traced for. A generating trace may follow its own predictions, and freezes statistics of batches.
-enum class purpose { learning, generating };
+/// What a model is traced for. A generating trace may follow its own predictions, and freezes statistics of batches;
+/// detecting and remembering are phases of an agent whose memory is trained before it acts (model/remembering.hpp).
+enum class purpose { learning, generating, detecting, remembering };
 
 /// What a task shows and accepts.
 struct task_shape {
     image_shape observation;
-    int actions = 0;  // of an agent, or columns of a generative model's condition
-    int targets = 0;  // columns of a supervised target
+    int actions = 0;       // of an agent, or columns of a generative model's condition
+    int targets = 0;       // columns of a supervised target
+    int classes = 0;       // of a supervised target that is the index of one of them
+    bool numbers = false;  // a supervised target is real numbers and not bits
 };
 
 /// Widths that a memory must know: the encoder's x and the controller's h.
@@ -105,8 +109,16 @@ concept can_control = requires(graph<slot::backend>& g, const typename P::settin
     { P::held(state) } -> std::convertible_to<slot::variable>;
     { P::width(s) } -> std::convertible_to<int>;
 };
+/// A controller that is not recurrent: inputs and reset of all steps -> h of all steps.
 template <class P>
-concept controller_policy = claims<P, controller_role> && has_settings<P> && can_control<P>;
+concept can_control_sequence = requires(graph<slot::backend>& g, const typename P::settings& s,
+                                        const typename P::weights& w, const slot::variables& in, slot::variable reset) {
+    { P::declare(g, s, 1) } -> std::same_as<typename P::weights>;
+    { P::sequence(s, w, in, reset) } -> std::same_as<slot::variable>;
+    { P::width(s) } -> std::convertible_to<int>;
+};
+template <class P>
+concept controller_policy = claims<P, controller_role> && has_settings<P> &&(can_control<P> || can_control_sequence<P>);
 
 // --- memory: cue, state -> context; cue, content, state -> state ---
 template <class P>
@@ -181,5 +193,5 @@ void reset_rows(State& state, const Var& reset) {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::reads_controls_writes::settings, last_action_reward);
+BOOST_HANA_ADAPT_STRUCT(engram::reads_controls_writes::settings, last_action_reward, last_reward);
 BOOST_HANA_ADAPT_STRUCT(engram::controls_reads_infers_writes::settings, previous_reads, features);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <engram/kernels/target_selection.hpp>
 #include <engram/model/slots.hpp>
 
 namespace engram {
@@ -21,6 +22,43 @@ struct generative_variables {
     Var log_likelihood;  // log p(x | z, C), nats [T, B, 1]
     Var frame;           // expected frame [T, B, pixels]
     Var latent;          // z [T, B, Z]
+};
+
+/// When a MemUP learner predicts what (facts 3.2).
+struct prediction_schedule {
+    int rollout = 20, every = 20, selected = 10;  // r, f, K; steps
+    target_selector selector = target_selector::top;
+    double current_weight = 0;  // of the current-step loss
+    double decay = 0.97;        // of the moving averages
+    int period = 1;             // updates between two of their steps
+    int pretrain = 0;           // updates of the predictor alone at first
+    int block = 0;              // then updates of the memory alone and of the predictor alone by turns; 0: both at once
+
+    /// What update u steps: both, the memory, or the predictor.
+    enum class part { both, memory, predictor };
+    part stepped(std::int64_t u) const {
+        if (u < pretrain) return part::predictor;
+        if (block == 0) return part::both;
+        return (u - pretrain) / block % 2 == 0 ? part::memory : part::predictor;
+    }
+    int predictions() const { return (rollout + every - 1) / every; }
+    /// Rows (i, k) of one sequence and rollout; the last `rollout` are current steps, which a weight of zero leaves
+    /// out.
+    int chosen() const { return predictions() * targets_of(selector, selected); }
+    int pairs() const { return chosen() + (current_weight > 0 ? rollout : 0); }
+};
+
+/// The second graph of a MemUP model over the parameters of the first: one row is a pair of a prediction step i and a
+/// target step k. Inputs: memory m_i [P, B, M] with its gradient, observation x_k (or the context c_k [P, B, C], with
+/// its gradient), target y_k and weight [P, B, .].
+template <class Backend>
+struct predictor_trace {
+    std::unique_ptr<graph<Backend>> g;
+    var<Backend> memory, row_loss;  // row_loss [P, B, 1]: -log q(y_k | m_i, x_k), or the squared error
+    /// A third graph over the same parameters, where the predictor sees contexts: what its own network [T, B, C] holds
+    /// at each step. Null where it sees observations.
+    std::unique_ptr<graph<Backend>> context_graph;
+    var<Backend> context, context_output;
 };
 
 /// A traced model. Inputs of every plan: observation [T, B, pixels] in [0, 1] and reset [T, B, 1] (1 at the first step
@@ -36,6 +74,14 @@ struct traced_agent {
     task_shape task;
     variable logits, value, log_policy, x, h;  // of an acting or supervised model; a generative one has x and h
     std::optional<generative_variables<variable>> generative;
+    /// Of a MemUP model: its pairs (learning), and what it says of each step of its own [T, B, 1] (generating).
+    std::unique_ptr<predictor_trace<Backend>> predictor;
+    std::optional<variable> row_loss, context;
+    std::optional<prediction_schedule> schedule;
+    /// Of the returns that a detector or a predictor is about.
+    double discount = 0;
+    /// Steps of an unroll of truncated backpropagation; 0: whole sequences.
+    int unroll = 0;
     /// What the laws compare, with names.
     std::vector<std::pair<const char*, variable>> watched;
     /// What a behaviour policy records for the learner's replaying plan: names of its inputs.

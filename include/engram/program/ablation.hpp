@@ -16,6 +16,7 @@
 
 #include <engram/core/settings.hpp>
 #include <engram/model/agent.hpp>
+#include <engram/model/remembering.hpp>
 #include <engram/program/compiled_operations.hpp>
 
 namespace engram {
@@ -43,6 +44,10 @@ std::vector<setting> list_settings(const S& settings) {
     return all;
 }
 
+/// How a model is trained: by acting, on whole sequences, on unrolls with carried states, by predictions of far steps,
+/// or by acting on a memory that was trained by such before.
+enum class learning_kind { acting, sequences, unrolls, predictions, phases };
+
 /// What a program knows of its agent.
 struct ablation {
     virtual ~ablation() = default;
@@ -52,8 +57,8 @@ struct ablation {
     virtual std::vector<setting> settings() const = 0;
     /// All or none of the pairs of name and value.
     virtual void set(const std::vector<std::pair<std::string, std::string>>& pairs) = 0;
-    /// Whether it learns from sequences rather than by acting.
-    virtual bool learns_sequences() const = 0;
+    virtual learning_kind learns() const = 0;
+    bool learns_sequences() const { return learns() != learning_kind::acting && learns() != learning_kind::phases; }
     virtual traced_agent<cpu<float>> trace(const task_shape& task, std::uint64_t seed,
                                            purpose why = purpose::learning) const = 0;
 };
@@ -88,10 +93,14 @@ public:
     }
     std::vector<setting> settings() const override { return list_settings(settings_); }
     void set(const std::vector<std::pair<std::string, std::string>>& pairs) override { engram::set(settings_, pairs); }
-    bool learns_sequences() const override {
-        return requires {
+    learning_kind learns() const override {
+        if (std::is_same_v<typename Agent::wiring, predicts_targets>) return learning_kind::predictions;
+        if (std::is_same_v<typename Agent::wiring, carries_states>) return learning_kind::unrolls;
+        if (std::is_same_v<typename Agent::wiring, acts_on_memory>) return learning_kind::phases;
+        const bool sequences = requires {
             requires Agent::learner::learns_sequences;
         };
+        return sequences ? learning_kind::sequences : learning_kind::acting;
     }
     traced_agent<cpu<float>> trace(const task_shape& task, std::uint64_t seed, purpose why) const override {
         return Agent::template trace<cpu<float>>(settings_, task, seed, why);

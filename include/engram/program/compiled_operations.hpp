@@ -22,6 +22,8 @@
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/returns.hpp>
 #include <engram/graph/ops/rows.hpp>
+#include <engram/learner/memup.hpp>
+#include <engram/learner/supervised.hpp>
 #include <engram/learner/variational.hpp>
 #include <engram/learner/vtrace.hpp>
 #include <engram/memory/dnc.hpp>
@@ -52,6 +54,8 @@ ENGRAM_EXTERN template struct simple_operation<cpu<float>, pick_kernel, no_setti
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, one_hot_kernel, no_settings>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, embed_kernel, parameter>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, loss_kernel, loss_settings>;
+ENGRAM_EXTERN template struct simple_operation<cpu<float>, dropout_kernel, double>;
+ENGRAM_EXTERN template struct simple_operation<cpu<float>, receive_gradient_kernel, no_settings>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, knn_forget_kernel, knn_memory>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, knn_read_kernel, knn_read_settings>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, knn_write_kernel, knn_memory>;
@@ -90,6 +94,11 @@ ENGRAM_EXTERN template struct map_operation<cpu<float>, gaussian_log_likelihood,
 ENGRAM_EXTERN template struct map_operation<cpu<float>, squash, 1>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, per_sequence, 2>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, choose, 3>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, weighted_cost, 2>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, weighted_negative, 2>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, negated, 1>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, squared_error, 2>;
+ENGRAM_EXTERN template struct map_operation<cpu<float>, log_of_bit, 2>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, sum_images, 2>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, sum_images, 4>;
 

@@ -15,6 +15,7 @@
 #include <engram/program/ablation.hpp>
 #include <engram/task/registry.hpp>
 #include <engram/task/sequence_registry.hpp>
+#include <engram/train/phase_settings.hpp>
 #include <engram/train/sequence_trainer.hpp>
 #include <engram/train/trainer.hpp>
 
@@ -25,6 +26,7 @@ struct run_settings {
     sequence_settings sequence;  // of models that learn from sequences
     optimiser_settings optimiser;
     asynchronous_settings asynchronous;
+    phase_settings phases;  // of agents whose memory is trained before they act
     task_options task;
 };
 
@@ -90,5 +92,5 @@ struct prepared_sequences {
 }  // namespace engram
 
 BOOST_HANA_ADAPT_STRUCT(engram::task_options, data, stimuli, stimulus_count, fidelity, scheme, length, length_spread,
-                        items, recalled);
-BOOST_HANA_ADAPT_STRUCT(engram::run_settings, rollout, sequence, optimiser, asynchronous, task);
+                        backward, items, recalled, steps, markers);
+BOOST_HANA_ADAPT_STRUCT(engram::run_settings, rollout, sequence, optimiser, asynchronous, phases, task);

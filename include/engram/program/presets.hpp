@@ -6,6 +6,7 @@
 //   small   learns on two cores in minutes: 16 x 16 frames, IMPALA's summed loss, Adam with epsilon 1e-4 and clip 40
 //   paper   the sizes of the source paper (facts 1.8 and 1.9, its Tables 17 and 18); 72 x 96 frames. The paper names no
 //           number of steps and no gradient clipping: those are ours.
+//   published  what the authors' public code does where it differs from its paper; MemUP alone has one
 
 #include <cstdint>
 #include <string>
@@ -13,6 +14,8 @@
 #include <vector>
 
 #include <engram/core/error.hpp>
+#include <engram/program/acting_presets.hpp>
+#include <engram/program/memup_presets.hpp>
 #include <engram/program/suite_presets.hpp>
 
 namespace engram {
@@ -47,9 +50,10 @@ inline const std::vector<preset>& presets() {
                                                       {"memory.slots", "75", "memory.decay", "parity_recall"},
                                                       {"memory.slots", "150", "memory.decay", rotation},
                                                       {"optimiser.epsilon", "0.00000001", "learner.latent"}};
-    const auto complete = [](std::vector<preset_value> values, const std::vector<preset_value>& suite) {
-        values.insert(values.end(), generative.begin(), generative.end());
-        values.insert(values.end(), suite.begin(), suite.end());
+    const auto complete = [](std::vector<preset_value> values, const std::vector<preset_value>& suite,
+                             const std::vector<preset_value>& remembering, const std::vector<preset_value>& acting) {
+        for (const auto* more : {&generative, &suite, &remembering, &acting})
+            values.insert(values.end(), more->begin(), more->end());
         return values;
     };
     static const std::vector<preset> all{
@@ -110,13 +114,17 @@ inline const std::vector<preset>& presets() {
                    // At a constant rate Adam's second moments shrink with the gradients until one step throws a solved
                    // task away.
                    {"optimiser.final_fraction", "0", "learner.targets", copying}},
-                  small_suite_values()),
+                  small_suite_values(), small_memup_values(), small_acting_values()),
          {{"parity_recall", 1'000'000},
           {"one_shot_recall", 2'000'000},
           {"dynamic_dependency", 4'000'000},
           {"similarity_cued_recall", 4'000'000},
           {"mnist_map", 2'000'000},
-          {copying, 3'000'000}}},
+          {copying, 3'000'000},
+          {"copy", 4'000'000},
+          {"scattered_copy", 4'000'000},
+          {"add", 4'000'000},
+          {"permuted_mnist", 20'000'000}}},
         {"paper", 100'000'000,
          complete(
              {{"controller.hidden", "512"},
@@ -155,7 +163,8 @@ inline const std::vector<preset>& presets() {
               {"memory.word", "256", "learner.latent", rotation},
               {"optimiser.learning_rate", "0.001", "learner.latent"},
               {"sequence.batch", "10"}},
-             paper_suite_values())},
+             paper_suite_values(), paper_memup_values(), paper_acting_values())},
+        {"published", 100'000'000, complete({}, {}, published_memup_values(), published_acting_values())},
     };
     return all;
 }

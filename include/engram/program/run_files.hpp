@@ -66,8 +66,8 @@ void stamp_checkpoint(safetensors& file, const configuration& config);
 /// Throws, saying what differs, unless the checkpoint was written by this ablation on this task; with `exactly`, with
 /// the same settings, seed and threads too.
 void check_checkpoint(const safetensors& file, const configuration& config, bool exactly);
-/// The weights alone.
-void load_weights(const safetensors& file, parameters<float>& store);
+/// The weights alone; their names in the file begin with `prefix`.
+void load_weights(const safetensors& file, parameters<float>& store, const std::string& prefix = "");
 
 /// Evaluates the levels (all when there are none) and puts them into `summary`; false when `stop` ended it early.
 bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& levels, int episodes, std::uint64_t seed,

@@ -113,8 +113,11 @@ struct task_options {
     std::string scheme = "pool";  // visuomotor mapping: pool or staircase
     int length = 100;             // T-Maze: shortest corridor
     int length_spread = 10;       // T-Maze: the length is length + uniform {0, ..., spread}
+    bool backward = true;         // Two Colors: the three actions that go backward are there too
     int items = 0;                // sequence tasks: items before the recall (l); 0: the task's own
     int recalled = 0;             // sequence tasks: items to recall (k); 0: the task's own
+    int steps = 0;                // copy, scattered_copy, add, permuted_mnist: T; 0: the task's own
+    std::string markers = "one";  // copy, scattered_copy: `one` query token, or `distinct`: one for every query
 };
 
 template <class E>

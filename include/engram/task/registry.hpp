@@ -24,6 +24,7 @@
 #include "engram/task/stimulus_data.hpp"
 #include "engram/task/t_maze.hpp"
 #include "engram/task/transitive_inference.hpp"
+#include "engram/task/two_colors.hpp"
 #include "engram/task/what_then_where.hpp"
 
 namespace engram {
@@ -109,6 +110,7 @@ inline std::vector<registered_task> registered_tasks() {
         register_task<transitive_inference>(),
         // Facts 3.7.
         register_task<t_maze>(),
+        register_task<two_colors>(),
     };
     all.insert(all.end(), added_tasks().begin(), added_tasks().end());
     return all;

@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "engram/core/error.hpp"
+#include "engram/task/add_marked.hpp"
 #include "engram/task/bit_copy.hpp"
+#include "engram/task/copy_sequences.hpp"
 #include "engram/task/digit_map.hpp"
 #include "engram/task/environment.hpp"
+#include "engram/task/permuted_mnist.hpp"
 #include "engram/task/recall_sequences.hpp"
 #include "engram/task/rotation.hpp"
 #include "engram/task/sequence.hpp"
@@ -40,6 +43,10 @@ inline std::vector<registered_sequence> registered_sequences() {
         register_sequence<digit_map>(),
         register_sequence<rotation_task>(),
         register_sequence<bit_copy>(),
+        register_sequence<copy_task<false>>(),
+        register_sequence<copy_task<true>>(),
+        register_sequence<add_marked>(),
+        register_sequence<permuted_mnist>(),
     };
 }
 

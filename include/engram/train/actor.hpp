@@ -38,6 +38,7 @@ public:
           reward_(size()),
           done_(size()),
           log_probability_(size()),
+          value_(size()),
           episode_reward_(size(), 0.0) {
         require(environment_->info().observation.size() == agent.task.observation.size() &&
                     environment_->info().actions == agent.task.actions,
@@ -56,12 +57,14 @@ public:
         program_.forward();
         const auto policy = program_.output(agent_->log_policy);
         require_finite(policy);
+        const auto value = program_.output(agent_->value);
         for (int b = 0; b < batch_; ++b) {
             const auto i = static_cast<std::size_t>(b);
             const int a = sample(policy.data + b * policy.stride, policy.width, random_[i]);
             const outcome out = environment_->step(b, a);
             action_[i] = static_cast<real>(a);
             log_probability_[i] = policy.data[b * policy.stride + a];
+            value_[i] = value.data[b * value.stride];
             reward_[i] = static_cast<real>(out.reward);
             done_[i] = out.done;
             last_action_[i] = out.done ? real(-1) : static_cast<real>(a);
@@ -92,6 +95,8 @@ public:
     batch_environment& environment() { return *environment_; }
     std::span<const real> action() const { return action_; }
     std::span<const real> log_probability() const { return log_probability_; }
+    /// V of what the step saw.
+    std::span<const real> value() const { return value_; }
     std::span<const real> reward() const { return reward_; }
     const std::vector<char>& done() const { return done_; }
     /// Rewards of the episodes that ended since the caller last cleared it, in order of time, then row.
@@ -154,7 +159,7 @@ private:
     std::span<real> observation_;
     std::vector<real> last_action_, last_reward_, reset_, action_, reward_;
     std::vector<char> done_;
-    std::vector<real> log_probability_;
+    std::vector<real> log_probability_, value_;
     std::vector<double> episode_reward_, finished_;
     std::vector<philox> random_;
 };

@@ -6,8 +6,7 @@
 // The environments are divided into groups, each of one actor thread. An actor takes a free unroll buffer, copies the
 // newest published weights into a store of its own if they changed, acts for T steps in its next group and queues the
 // buffer. The learner takes the oldest one, copies it into its plan of T x group rows, lends that plan the group's
-// memories, updates and publishes. An unroll is thus learnt from `lag` updates after the weights that acted; V-trace
-// corrects for it.
+// memories, updates and publishes. An unroll is learnt from `lag` updates after the weights that acted (V-trace).
 //
 // Actors wait for a buffer before they act, not after, so that they act with weights as new as can be: with one actor
 // thread the lag is at most the number of buffers.
@@ -50,6 +49,8 @@ public:
           rows_(s.rollout.environments / group_count_),
           part_(agent, s.rollout.unroll, rows_, rows_),
           published_(agent.store->flat().begin(), agent.store->flat().end()) {
+        require(s.rollout.epochs == 1 && s.rollout.minibatches == 1, "rollout: ", s.rollout.epochs, " epochs of ",
+                s.rollout.minibatches, " minibatches, but asynchronous training learns once from every unroll");
         for (int i = 0; i < std::max(1, threads - 1); ++i)
             actors_.push_back({std::make_shared<parameters<real>>(*agent.store), -1, {}});
         for (int i = 0; i < group_count_; ++i) {

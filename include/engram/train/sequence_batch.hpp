@@ -18,7 +18,11 @@ namespace engram {
 
 /// What a model must know of a sequence task.
 inline task_shape shape_of(const sequence_info& info) {
-    return {{info.observation.height, info.observation.width, info.observation.channels}, info.actions, info.targets};
+    return {{info.observation.height, info.observation.width, info.observation.channels, info.tokens},
+            info.actions,
+            info.targets,
+            info.classes,
+            info.numbers};
 }
 
 template <class Backend>

@@ -7,9 +7,14 @@
 // the order of the threads and one optimiser step follows. Behaviour and learner have equal weights, so importance
 // ratios are exactly 1, and the same seed and thread count give the same bits. A checkpoint holds everything between
 // two iterations: weights, moments, environments, states, memories, random streams.
+//
+// PPO learns more than once from what it did: `epochs` passes over the rows in `minibatches` equal parts, one optimiser
+// step each. A part holds whole unrolls, since what is carried begins with them, and always the same environments
+// (ours): only the order of the parts is drawn anew every epoch. Memories begin every epoch where the unroll began.
 
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -23,10 +28,19 @@ namespace engram {
 struct rollout_settings {
     int environments = 32;  // B over all threads
     int unroll = 10;        // T
+    int epochs = 1;         // passes over what was done (PPO)
+    int minibatches = 1;    // parts of the environments, one optimiser step each
     void check() const {
         require(environments > 0, "rollout.environments: expected at least one, got ", environments);
         require(unroll > 0, "rollout.unroll: expected at least one step, got ", unroll);
+        require(epochs > 0, "rollout.epochs: expected at least one, got ", epochs);
+        require(minibatches > 0 && minibatches <= environments, "rollout.minibatches: expected 1 to ", environments,
+                " (the number of environments), got ", minibatches);
+        require(environments % minibatches == 0, "rollout.minibatches: ", environments,
+                " environments do not divide into ", minibatches, " equal minibatches");
     }
+    /// Environments of a minibatch.
+    int part() const { return environments / minibatches; }
 };
 
 /// Used by asynchronous training only.
@@ -48,7 +62,7 @@ struct trainer_settings {
 /// Numbers of the updates since they were last taken.
 struct training_window {
     std::vector<double> episodes;                        // rewards of finished episodes
-    std::vector<std::pair<std::string, double>> losses;  // last update, by name
+    std::vector<std::pair<std::string, double>> losses;  // of the last unroll, by name; means over its updates
     double loss = 0, gradient_norm = 0, learning_rate = 0;
     double lag = 0, largest_lag = 0;  // updates between acting and learning, mean and largest
 };
@@ -73,12 +87,32 @@ template <class Backend>
 struct training_shard : learner_part<Backend> {
     training_shard(const traced_agent<Backend>& agent, const environment_maker& make, const rollout_settings& s,
                    std::uint64_t seed, int count, int first_row)
-        : learner_part<Backend>(agent, s.unroll, count, s.environments),
+        : learner_part<Backend>(agent, s.unroll, count, s.part()),
           recorder(agent, agent.store, make(count, first_row), seed, first_row, this->inputs),
           behaviour(recorder.acting()) {}
 
-    /// Acts for T steps, filling the learner's inputs.
-    void act() { recorder.record(this->inputs); }
+    /// Acts for T steps, filling the learner's inputs. `aligned`: the learner's memories begin where the behaviour's
+    /// stand; they do so by themselves as long as both had equal weights.
+    void act(bool aligned) {
+        if (aligned) align_resources();
+        recorder.record(this->inputs);
+    }
+
+    /// Gradients of what was done; pass 0 is the first of this unroll, `more` says that others follow.
+    void learn(int pass, bool more) {
+        if (pass == 0 && more) {
+            begun_.clear();
+            each_memory([&](std::span<std::byte> part) { begun_.insert(begun_.end(), part.begin(), part.end()); });
+        } else if (pass > 0) {
+            auto from = begun_.begin();
+            each_memory([&](std::span<std::byte> part) {
+                std::copy_n(from, part.size(), part.begin());
+                from += static_cast<std::ptrdiff_t>(part.size());
+            });
+        }
+        this->learner.forward();
+        this->learner.backward();
+    }
 
     /// The learner's memories begin where the behaviour's stand now.
     void align_resources() {
@@ -91,6 +125,15 @@ struct training_shard : learner_part<Backend> {
 
     recording_actor<Backend> recorder;
     actor<Backend>& behaviour;
+
+private:
+    template <class Body>
+    void each_memory(Body body) {
+        for (std::size_t r = 0; r < this->learner.resource_count(); ++r)
+            for (const auto part : this->learner.bound_resource(r)->bytes()) body(part);
+    }
+
+    std::vector<std::byte> begun_;  // what the learner's memories held when the unroll began
 };
 
 /// Throws the sentence with which training ends at a number that is not finite; `where` is the value it came from.
@@ -104,50 +147,58 @@ class trainer {
 public:
     using real = typename Backend::real;
 
-    /// `threads` shards; environments must divide among them as evenly as rows go.
+    /// `threads` shards of every minibatch; environments must divide among them as evenly as rows go.
     trainer(const traced_agent<Backend>& agent, const environment_maker& make, const trainer_settings& s,
             std::uint64_t seed, int threads, std::int64_t total_steps)
         : agent_(&agent),
           settings_(s),
+          seed_(seed),
           total_steps_(total_steps),
           optimiser_(s.optimiser, *agent.store),
           pool_(std::max(1, threads)) {
-        require(threads > 0 && threads <= s.rollout.environments, "threads: expected 1 to ", s.rollout.environments,
-                " (the number of environments), got ", threads);
-        int first = 0;
-        for (int i = 0; i < threads; ++i) {
-            const int last = s.rollout.environments * (i + 1) / threads;
-            shards_.push_back(
-                std::make_unique<training_shard<Backend>>(agent, make, s.rollout, seed, last - first, first));
-            first = last;
-        }
+        const int parts = s.rollout.minibatches, rows = s.rollout.part();
+        s.rollout.check();
+        require(
+            threads > 0 && threads <= rows, "threads: expected 1 to ", rows,
+            parts > 1 ? " (the number of environments of a minibatch), got " : " (the number of environments), got ",
+            threads);
+        for (int m = 0; m < parts; ++m)
+            for (int i = 0, first = m * rows; i < threads; ++i) {
+                const int last = m * rows + rows * (i + 1) / threads;
+                shards_.push_back(
+                    std::make_unique<training_shard<Backend>>(agent, make, s.rollout, seed, last - first, first));
+                first = last;
+            }
     }
 
-    /// One unroll and one update. Throws, leaving the weights as they were, when a loss or gradient is not finite.
+    /// One unroll and epochs * minibatches updates. Throws, leaving the weights as they were before the update, when a
+    /// loss or gradient is not finite.
     void iterate() {
-        pool_.run([this](int i) {
-            auto& s = *shards_[static_cast<std::size_t>(i)];
-            s.act();
-            s.learner.forward();
-            s.learner.backward();
-        });
-        steps_ += std::int64_t{settings_.rollout.unroll} * settings_.rollout.environments;
-        const auto total = shards_[0]->learner.gradient();
-        for (std::size_t i = 1; i < shards_.size(); ++i) {
-            const auto part = shards_[i]->learner.gradient();
-            for (std::size_t j = 0; j < total.size(); ++j) total[j] += part[j];
+        const int epochs = settings_.rollout.epochs, parts = settings_.rollout.minibatches;
+        const std::int64_t each = std::int64_t{settings_.rollout.unroll} * settings_.rollout.environments;
+        philox order(seed_, stream_id("minibatches", 0) + static_cast<std::uint64_t>(steps_ / each));
+        // With one minibatch a thread goes straight from acting to learning.
+        if (parts > 1) pool_.run([this](int i) { each_of_thread(i, [](auto& s) { s.act(true); }); });
+        std::vector<int> turns(static_cast<std::size_t>(parts));
+        std::iota(turns.begin(), turns.end(), 0);
+        window_.loss = 0;
+        window_.losses.clear();
+        window_.gradient_norm = 0;
+        for (int epoch = 0; epoch < epochs; ++epoch) {
+            for (int m = parts - 1; m > 0; --m)
+                std::swap(turns[static_cast<std::size_t>(m)], turns[static_cast<std::size_t>(order.below(m + 1))]);
+            for (const int m : turns) {
+                pool_.run([&](int i) {
+                    auto& s = *shards_[static_cast<std::size_t>(m * pool_.size() + i)];
+                    if (parts == 1 && epoch == 0) s.act(epochs > 1);
+                    s.learn(epoch, epochs > 1);
+                });
+                if (m == turns.front() && epoch == 0) steps_ += each;
+                update(std::span(shards_).subspan(static_cast<std::size_t>(m * pool_.size()),
+                                                  static_cast<std::size_t>(pool_.size())),
+                       1.0 / (epochs * parts));
+            }
         }
-        double loss = 0;
-        for (auto& s : shards_) loss += s->learner.loss();
-        if (!std::isfinite(loss)) stop("loss", loss);
-        window_.learning_rate = optimiser_.learning_rate(progress());
-        window_.gradient_norm = optimiser_.update(*agent_->store, total, progress());
-        if (!std::isfinite(window_.gradient_norm)) stop("gradient norm", window_.gradient_norm);
-        window_.loss = loss;
-        window_.losses = shards_[0]->learner.losses();
-        for (std::size_t i = 1; i < shards_.size(); ++i)
-            for (std::size_t k = 0; k < window_.losses.size(); ++k)
-                window_.losses[k].second += shards_[i]->learner.losses()[k].second;
         for (auto& s : shards_) {
             auto& done = s->behaviour.finished();
             window_.episodes.insert(window_.episodes.end(), done.begin(), done.end());
@@ -168,7 +219,7 @@ public:
     /// Adds everything that the next iteration depends on.
     void save(safetensors& file) {
         save_weights(file, *agent_->store, optimiser_);
-        save_counters(file, mode, {steps_, optimiser_.updates(), static_cast<std::int64_t>(shards_.size())});
+        save_counters(file, mode, {steps_, optimiser_.updates(), std::int64_t{pool_.size()}});
         for (std::size_t i = 0; i < shards_.size(); ++i) {
             each_shard_part(i,
                             [&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
@@ -180,9 +231,8 @@ public:
     /// changes.
     void load(const safetensors& file) {
         const auto counters = load_counters(file, mode, 3);
-        require(counters[2] == static_cast<std::int64_t>(shards_.size()), file.source(), ": was written with ",
-                counters[2], " threads, this run has ", shards_.size(),
-                "; a synchronous run resumes with the same number");
+        require(counters[2] == pool_.size(), file.source(), ": was written with ", counters[2],
+                " threads, this run has ", pool_.size(), "; a synchronous run resumes with the same number");
         check_weights(file, *agent_->store);
         std::vector<std::pair<actor<Backend>*, std::string>> actors;
         for (std::size_t i = 0; i < shards_.size(); ++i) {
@@ -207,6 +257,38 @@ private:
     static constexpr const char* mode = "synchronous";
 
     template <class Body>
+    void each_of_thread(int i, Body body) {
+        for (std::size_t k = static_cast<std::size_t>(i); k < shards_.size();
+             k += static_cast<std::size_t>(pool_.size()))
+            body(*shards_[k]);
+    }
+
+    /// One optimiser step with the gradients of the shards of a minibatch; `share` weighs it in the window's means.
+    void update(std::span<std::unique_ptr<training_shard<Backend>>> part, double share) {
+        const auto total = part[0]->learner.gradient();
+        for (std::size_t i = 1; i < part.size(); ++i) {
+            const auto more = part[i]->learner.gradient();
+            for (std::size_t j = 0; j < total.size(); ++j) total[j] += more[j];
+        }
+        double loss = 0;
+        for (auto& s : part) loss += s->learner.loss();
+        if (!std::isfinite(loss)) stop("loss", loss);
+        window_.learning_rate = optimiser_.learning_rate(progress());
+        const double norm = optimiser_.update(*agent_->store, total, progress());
+        if (!std::isfinite(norm)) stop("gradient norm", norm);
+        window_.gradient_norm += share * norm;
+        window_.loss += share * loss;
+        const auto& names = part[0]->learner.losses();
+        if (window_.losses.empty())
+            for (const auto& term : names) window_.losses.emplace_back(term.first, 0.0);
+        for (std::size_t k = 0; k < names.size(); ++k) {
+            double sum = 0;
+            for (auto& s : part) sum += s->learner.losses()[k].second;
+            window_.losses[k].second += share * sum;
+        }
+    }
+
+    template <class Body>
     void each_shard_part(std::size_t i, Body body) {
         each_part(shards_[i]->behaviour, message("shard.", i), body);
         body(message("shard.", i, ".learner_replays"),
@@ -222,6 +304,7 @@ private:
 
     const traced_agent<Backend>* agent_;
     trainer_settings settings_;
+    std::uint64_t seed_;
     std::int64_t total_steps_, steps_ = 0;
     optimiser<real> optimiser_;
     std::vector<std::unique_ptr<training_shard<Backend>>> shards_;
@@ -231,6 +314,6 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::rollout_settings, environments, unroll);
+BOOST_HANA_ADAPT_STRUCT(engram::rollout_settings, environments, unroll, epochs, minibatches);
 BOOST_HANA_ADAPT_STRUCT(engram::asynchronous_settings, groups, queue);
 BOOST_HANA_ADAPT_STRUCT(engram::trainer_settings, rollout, optimiser, asynchronous);

@@ -40,7 +40,8 @@ template <class Backend>
 unroll_blocks<typename Backend::real> unroll_inputs(const traced_agent<Backend>& agent, program<Backend>& learner) {
     unroll_blocks<typename Backend::real> found;
     std::vector<std::string> names{
-        "observation", "last_action", "last_reward", "reset", "action", "reward", "behaviour_log_probability"};
+        "observation",    "last_action", "last_reward", "reset", "action", "reward", "behaviour_log_probability",
+        "behaviour_value"};
     for (const auto& r : agent.records) names.push_back(agent.g->info(r).name);
     for (const auto& name : names)
         if (learner.has_input(name)) found.steps.push_back({name, learner.input(name)});
@@ -135,6 +136,7 @@ private:
         if (name == "action") return {actor_.action(), false};
         if (name == "reward") return {actor_.reward(), false};
         if (name == "behaviour_log_probability") return {actor_.log_probability(), false};
+        if (name == "behaviour_value") return {actor_.value(), false};
         for (const auto& r : agent.records)
             if (agent.g->info(r).name == name) {
                 const auto o = actor_.program().output(r);

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// V-trace targets and advantages of an unroll as an operation (facts 1.5, errata M16); both are constants.
+// V-trace targets and advantages of an unroll as an operation (facts 1.5, errata M16), and those of generalised
+// advantage estimation; all are constants.
 
 #include <engram/graph/ops/rows.hpp>
 #include <engram/kernels/scan_returns.hpp>
@@ -33,29 +34,70 @@ struct vtrace_kernel final : kernel<Backend> {
 };
 
 template <class Backend>
-struct vtrace_returns {
+struct generalised_advantage_kernel final : kernel<Backend> {
+    using real = typename Backend::real;
+
+    generalised_advantage_kernel(const binder<Backend>& b, double decay)
+        : steps(b.steps()),
+          batch(b.batch()),
+          reward(b.in(0)),
+          discount(b.in(1)),
+          value(b.in(2)),
+          bootstrap(b.in(3)),
+          returns(b.out(0)),
+          advantage(b.out(1)),
+          lambda(static_cast<real>(decay)) {}
+    void forward(int, int) override {
+        generalised_advantages(reward.data, discount.data, value.data, bootstrap.data, steps, batch, batch, lambda,
+                               returns.data, advantage.data);
+    }
+    int steps, batch;
+    operand<real> reward, discount, value, bootstrap, returns, advantage;
+    real lambda;
+};
+
+template <class Backend>
+struct returns_of {
     var<Backend> target, advantage;  // [T, B, 1]
 };
 
-/// log_ratio = log pi - log mu of the taken actions, reward, discount (zero where the episode ended) and value are
-/// [T, B, 1], bootstrap is [B, 1]. All inputs must own their buffer (no slices).
-template <class Backend>
-vtrace_returns<Backend> vtrace_targets(const std::string& name, const var<Backend>& log_ratio,
-                                       const var<Backend>& reward, const var<Backend>& discount,
-                                       const var<Backend>& value, const var<Backend>& bootstrap,
-                                       vtrace_clips<double> clips = {}) {
-    graph<Backend>& g = *value.owner;
-    std::vector<var<Backend>> inputs;
-    for (const auto& v : {log_ratio, reward, discount, value, bootstrap}) {
+namespace detail {
+
+template <template <class> class Kernel, class Backend, class Settings>
+returns_of<Backend> add_returns(const std::string& name, const std::vector<var<Backend>>& inputs,
+                                const Settings& settings) {
+    graph<Backend>& g = *inputs[0].owner;
+    std::vector<var<Backend>> constants;
+    for (const auto& v : inputs) {
         require(v.width == 1 && g.info(v).width == 1, g.full_name(name), ": inputs are columns of their own, not ",
                 v.width, " of ", g.info(v).width);
-        inputs.push_back(stop_gradient(v));
+        constants.push_back(stop_gradient(v));
     }
-    auto op = make_operation<vtrace_kernel>(g, name, inputs, clips);
+    auto op = make_operation<Kernel>(g, name, constants, settings);
     op->row_wise = false;
     const auto out = g.add(std::move(op), {1, 1}, extent::sequence);
     for (const auto& v : out) g.hold(v);
     return {stop_gradient(out[0]), stop_gradient(out[1])};
+}
+
+}  // namespace detail
+
+/// log_ratio = log pi - log mu of the taken actions, reward, discount (zero where the episode ended) and value are
+/// [T, B, 1], bootstrap is [B, 1]. All inputs must own their buffer (no slices).
+template <class Backend>
+returns_of<Backend> vtrace_targets(const std::string& name, const var<Backend>& log_ratio, const var<Backend>& reward,
+                                   const var<Backend>& discount, const var<Backend>& value,
+                                   const var<Backend>& bootstrap, vtrace_clips<double> clips = {}) {
+    return detail::add_returns<vtrace_kernel, Backend>(name, {log_ratio, reward, discount, value, bootstrap}, clips);
+}
+
+/// Lambda returns and advantages of the policy whose values these are; shapes as above, lambda in 0..1.
+template <class Backend>
+returns_of<Backend> generalised_advantage(const std::string& name, const var<Backend>& reward,
+                                          const var<Backend>& discount, const var<Backend>& value,
+                                          const var<Backend>& bootstrap, double lambda) {
+    return detail::add_returns<generalised_advantage_kernel, Backend>(name, {reward, discount, value, bootstrap},
+                                                                      lambda);
 }
 
 }  // namespace engram

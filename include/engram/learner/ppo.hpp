@@ -1,0 +1,79 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// PPO: proximal policy optimisation with a clipped ratio (Schulman et al. 2017; facts 3.9, errata U17).
+//
+//   ratio_t = pi(a_t) / mu(a_t),  A_t and G_t by generalised advantage estimation from the behaviour's own values
+//   L = mean_{t,b} [ -min(ratio_t A_t, clip(ratio_t, 1 - c, 1 + c) A_t) + c_value 1/2 (G_t - V_t)^2
+//                    + c_entropy sum_a pi log pi ]
+//
+// Means over the rows of the minibatch. mu and its values are those of acting: they are recorded once and stay as they
+// are for all epochs (rollout.epochs, rollout.minibatches of train/trainer.hpp). Defaults are rlpyt's, which the paper
+// does not state: clip 0.1, value cost 1, entropy 0.01, lambda 1. Advantages are not normalised, as there.
+//
+// Trajectory inputs, [T, B, 1] unless said: action (index), reward, continues (0 where the step ended the episode),
+// behaviour_log_probability (log mu(a_t)), behaviour_value, bootstrap [B, 1] (the value after the last step).
+
+#include <engram/learner/vtrace.hpp>
+
+namespace engram {
+
+/// What is lost by a step under the clipped surrogate.
+struct clipped_surrogate {
+    double clip;
+    auto operator()(auto log_probability, auto behaviour, auto advantage) const {
+        auto ratio = exp(log_probability - behaviour);
+        // The smaller of the two products: the ratio is bounded from above for a gain, from below for a loss.
+        return -(advantage * select(advantage > 0, min(ratio, 1 + clip), max(ratio, 1 - clip)));
+    }
+};
+
+struct ppo {
+    using role = learner_role;
+
+    struct settings {
+        double discount = 0.99;
+        double lambda = 1;
+        double clip = 0.1;
+        double value_cost = 1;
+        double entropy_cost = 0.01;
+        void check() const {
+            require(discount >= 0 && discount <= 1, "learner.discount: expected a number in 0..1, got ", discount);
+            require(lambda >= 0 && lambda <= 1, "learner.lambda: expected a number in 0..1, got ", lambda);
+            require(clip > 0 && clip < 1, "learner.clip: expected a number between 0 and 1, got ", clip);
+            require(value_cost >= 0 && entropy_cost >= 0, "learner: expected costs of zero or more");
+        }
+    };
+
+    template <class Var>
+    using heads = vtrace::heads<Var>;
+
+    template <class Backend>
+    static heads<var<Backend>> add_heads(graph<Backend>& g, const settings&, const var<Backend>& h,
+                                         const task_shape& task) {
+        return vtrace::add_heads(g, {}, h, task);
+    }
+
+    template <class Backend>
+    static void add_losses(graph<Backend>& g, const settings& s, const heads<var<Backend>>& out) {
+        const auto action = g.input("action", 1), reward = g.input("reward", 1), continues = g.input("continues", 1);
+        const auto behaviour = g.input("behaviour_log_probability", 1), value = g.input("behaviour_value", 1);
+        const auto bootstrap = g.input("bootstrap", 1, extent::batch);
+        const auto discount = map("discount", scale_by{s.discount}, continues);
+        const auto returns = generalised_advantage("advantage", reward, discount, value, bootstrap, s.lambda);
+        const auto taken = pick("taken", out.log_policy, action);
+        add_loss("policy_loss",
+                 map("clipped_surrogate", clipped_surrogate{s.clip}, taken, behaviour, returns.advantage), 1,
+                 reduction::mean);
+        add_loss("value_loss", map("value_error", baseline_error{}, returns.target, out.value), s.value_cost,
+                 reduction::mean);
+        add_loss("entropy_loss", sum_columns("entropy", map("negative_entropy", negative_entropy{}, out.log_policy)),
+                 s.entropy_cost, reduction::mean);
+    }
+};
+
+}  // namespace engram
+
+BOOST_HANA_ADAPT_STRUCT(engram::ppo::settings, discount, lambda, clip, value_cost, entropy_cost);
+
+static_assert(engram::learner_policy<engram::ppo>);

@@ -1,0 +1,117 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// A memory that is trained by predictions of far steps (facts 3.1, docs/decisions/0007). The memory is an agent wired
+// as always, whose output is m; the predictor q(y_k | m_i, x_k) has an encoder of its own, of the agent's kind, and the
+// learner's head on [e_k, m_i]; or on [c_k, m_i], where a recurrent network of the predictor's goes over e and gives
+// the context c (facts 3.4).
+//
+//   learning     two graphs over one store: the memory with an input "memory_gradient", and the pairs (i, k); a third
+//                one gives the contexts of a rollout
+//   generating   one graph: the prediction of every step from the memory and the observation of that step
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <engram/graph/ops/receive_gradient.hpp>
+#include <engram/model/acting.hpp>
+
+namespace engram {
+
+/// How a learner of predictions wires a model.
+struct predicts_targets : reads_controls_writes {};
+/// How a learner of truncated unrolls does: as an agent, with states that are carried from unroll to unroll.
+struct carries_states : reads_controls_writes {};
+
+namespace detail {
+
+template <class Backend>
+var<Backend> input_named(graph<Backend>& g, const std::string& name) {
+    for (std::size_t i = 0; i < g.values().size(); ++i) {
+        const value_info& info = g.values()[i];
+        if (info.kind != value_info::origin::input || info.name != name) continue;
+        var<Backend> v;
+        v.value = static_cast<int>(i);
+        v.width = info.width;
+        v.owner = &g;
+        return v;
+    }
+    fail("no input '", name, "' was traced");
+}
+
+/// What the predictor sees of a step: e_k, or the context c_k where the learner has one.
+template <class Backend, class Agent>
+var<Backend> predictor_view(graph<Backend>& g, const typename Agent::settings& s, const task_shape& task,
+                            const var<Backend>& observation, const var<Backend>* reset) {
+    const auto scope = g.scope("predictor");
+    const auto e = traced_in(g, "encoder", [&] {
+        return Agent::encoder::encode(s.encoder, Agent::encoder::declare(g, s.encoder, task.observation), observation,
+                                      task.observation);
+    });
+    return Agent::learner::has_context(s.learner) ? Agent::learner::context(g, s.learner, e, *reset) : e;
+}
+
+/// Logits of q and the row's loss against the input "target".
+template <class Backend, class Agent>
+std::pair<var<Backend>, var<Backend>> predict_rows(graph<Backend>& g, const typename Agent::settings& s,
+                                                   const task_shape& task, const var<Backend>& seen,
+                                                   const var<Backend>& memory) {
+    const auto scope = g.scope("predictor");
+    const auto logits = Agent::learner::predict(g, s.learner, {seen, memory}, task);
+    return {logits, Agent::learner::row_loss(g, s.learner, logits, task)};
+}
+
+}  // namespace detail
+
+template <class Backend, class Agent>
+traced_agent<Backend> wire(predicts_targets, const typename Agent::settings& s, const task_shape& task,
+                           std::uint64_t seed, purpose why) {
+    using variable = var<Backend>;
+    auto out = wire<Backend, Agent>(reads_controls_writes{}, s, task, seed, why);
+    out.schedule = Agent::learner::schedule(s.learner);
+    const bool has_context = Agent::learner::has_context(s.learner);
+    if (why == purpose::generating) {
+        const variable reset = detail::input_named(*out.g, "reset");
+        const variable seen =
+            detail::predictor_view<Backend, Agent>(*out.g, s, task, detail::input_named(*out.g, "observation"), &reset);
+        const auto [logits, row_loss] = detail::predict_rows<Backend, Agent>(*out.g, s, task, seen, out.h);
+        out.logits = out.value = out.log_policy = logits;
+        out.row_loss = row_loss;
+        if (has_context) out.context = seen;
+        out.watched = {{"h", out.h}, {"logits", logits}};
+        return out;
+    }
+    out.predictor = std::make_unique<predictor_trace<Backend>>();
+    predictor_trace<Backend>& to = *out.predictor;
+    if (has_context) {
+        to.context_graph = std::make_unique<graph<Backend>>(out.store);
+        graph<Backend>& g = *to.context_graph;
+        const variable observation = g.input("observation", task.observation.size()), reset = g.input("reset", 1);
+        to.context_output = detail::predictor_view<Backend, Agent>(g, s, task, observation, &reset);
+        receive_gradient("context_gradient", to.context_output);
+    }
+    to.g = std::make_unique<graph<Backend>>(out.store);
+    graph<Backend>& g = *to.g;
+    g.share_parameters();
+    to.memory = g.input("memory", out.h.width, extent::sequence, true);
+    variable seen;
+    if (has_context)
+        seen = to.context = g.input("context", to.context_output.width, extent::sequence, true);
+    else
+        seen = detail::predictor_view<Backend, Agent>(g, s, task, g.input("observation", task.observation.size()),
+                                                      nullptr);
+    to.row_loss = detail::predict_rows<Backend, Agent>(g, s, task, seen, to.memory).second;
+    Agent::learner::add_row_losses(g, to.row_loss);
+    return out;
+}
+
+template <class Backend, class Agent>
+traced_agent<Backend> wire(carries_states, const typename Agent::settings& s, const task_shape& task,
+                           std::uint64_t seed, purpose why) {
+    auto out = wire<Backend, Agent>(reads_controls_writes{}, s, task, seed, why);
+    out.unroll = s.learner.unroll;
+    return out;
+}
+
+}  // namespace engram

@@ -1,0 +1,166 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// An agent that acts on a memory trained before it (facts 3.9): one graph a phase, each with a store of its own. Names
+// below memory.* are the same in all that have a memory, so that its weights go from one store to the other.
+//
+//   detecting    inputs observation, last_action, action, target_atoms; watched "atoms" [T, B, A N] and
+//                "uncertainty" [T, B, 1]
+//   remembering  the memory over played rows (task/played_episodes.hpp), and the pairs, as model/predicting.hpp has
+//   them generating   the prediction of every step, of played rows learning     the policy: m_t without a gradient,
+//   E'(o_t) and a_{t-1}, a layer, the learner's heads
+
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/receive_gradient.hpp>
+#include <engram/memory/no_memory.hpp>
+#include <engram/model/predicting.hpp>
+
+namespace engram {
+
+struct acts_on_memory {
+    struct settings {
+        bool last_action = true;  // memory, detector and policy see the action before (facts 3.8, 3.9)
+    };
+};
+
+namespace detail {
+
+/// One phase's graph under construction.
+template <class Backend, class Agent>
+struct phase_tracer {
+    using variable = var<Backend>;
+    using controller = typename Agent::controller;
+
+    const typename Agent::settings& s;
+    const task_shape& task;
+    graph<Backend>& g;
+
+    /// E(o) under the names of the current scope.
+    variable encode(const variable& observation) const {
+        return traced_in(g, "encoder", [&] {
+            return Agent::encoder::encode(s.encoder, Agent::encoder::declare(g, s.encoder, task.observation),
+                                          observation, task.observation);
+        });
+    }
+    std::vector<variable> with_action(std::vector<variable> inputs, const variable& action) const {
+        if (s.wiring.last_action) inputs.push_back(action);
+        return inputs;
+    }
+    /// E(o_t) and m_t of the memory.
+    std::pair<variable, variable> remember(const variable& observation, const variable& last_action) const {
+        const auto scope = g.scope("memory");
+        const auto reset = g.input("reset", 1);
+        const variable e = encode(observation);
+        const auto inner = g.scope("controller");
+        const auto inputs = with_action({e}, last_action);
+        int columns = 0;
+        for (const auto& v : inputs) columns += v.width;
+        const auto weights = controller::declare(g, s.controller, columns);
+        const auto start = controller::begin(g, s.controller);
+        const variable m = scan(g, start, [&](auto& now) {
+            reset_rows(now, reset);
+            return controller::step(s.controller, weights, inputs, now);
+        });
+        return {e, m};
+    }
+    /// ReLU layer of `units`.
+    variable layer(const char* name, const std::vector<variable>& inputs, int units) const {
+        int columns = 0;
+        for (const auto& v : inputs) columns += v.width;
+        const auto w = g.declare_linear(name, columns, units, initial::fan_in<typename Backend::real>(std::sqrt(2.0)));
+        return map(message(name, ".relu"), rectify{}, affine(name, inputs, w));
+    }
+    /// The parts of a played row: o_t, a_{t-1}, a_t.
+    std::array<variable, 3> played() const {
+        const int O = task.observation.size(), A = task.actions;
+        const variable row = g.input("observation", O + 2 * A);
+        return {row.columns(0, O), row.columns(O, A), row.columns(O + A, A)};
+    }
+    /// What the prediction of a row costs against the input "target".
+    variable predict(const variable& memory, const variable& e, const variable& action) const {
+        const auto scope = g.scope("predictor");
+        return Agent::learner::row_loss(g, s.learner, Agent::learner::predict(g, s.learner, memory, e, action));
+    }
+};
+
+}  // namespace detail
+
+template <class Backend, class Agent>
+traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, const task_shape& task,
+                           std::uint64_t seed, purpose why) {
+    static_assert(
+        std::is_same_v<typename Agent::memory, no_memory> && can_control<typename Agent::controller>,
+        "an agent that acts on a trained memory has it in the controller's slot: it goes with no_memory and a "
+        "controller that is stepped");
+    using variable = var<Backend>;
+    traced_agent<Backend> out;
+    out.task = task;
+    out.store = std::make_shared<parameters<typename Backend::real>>(seed);
+    out.g = std::make_unique<graph<Backend>>(out.store);
+    graph<Backend>& g = *out.g;
+    const detail::phase_tracer<Backend, Agent> trace{s, task, g};
+
+    if (why == purpose::detecting) {
+        out.discount = s.learner.detector.discount;
+        const variable o = g.input("observation", task.observation.size());
+        const variable last = one_hot("last_action_code", g.input("last_action", 1), task.actions);
+        out.x = trace.encode(o);
+        const auto scope = g.scope("learner");
+        out.h = trace.layer("hidden", trace.with_action({out.x}, last), s.learner.detector_hidden);
+        const auto [atoms, uncertainty, heads] = Agent::learner::detect(g, s.learner, out.h, task);
+        out.logits = heads.logits, out.value = heads.value, out.log_policy = heads.log_policy;
+        out.watched = {{"atoms", atoms}, {"uncertainty", uncertainty}};
+        return out;
+    }
+    if (why == purpose::remembering || why == purpose::generating) {
+        out.discount = s.learner.memory.discount;
+        out.schedule = Agent::learner::schedule(s.learner);
+        const auto [o, last, action] = trace.played();
+        std::tie(out.x, out.h) = trace.remember(o, last);
+        out.logits = out.value = out.log_policy = out.h;
+        if (why == purpose::generating) {
+            out.row_loss = trace.predict(out.h, out.x, action);
+            return out;
+        }
+        receive_gradient("memory_gradient", out.h);
+        out.predictor = std::make_unique<predictor_trace<Backend>>();
+        out.predictor->g = std::make_unique<graph<Backend>>(out.store);
+        graph<Backend>& pairs = *out.predictor->g;
+        pairs.share_parameters();
+        const detail::phase_tracer<Backend, Agent> second{s, task, pairs};
+        out.predictor->memory = pairs.input("memory", out.h.width, extent::sequence, true);
+        const auto [seen, unused, done] = second.played();
+        const variable e = detail::traced_in(pairs, "memory", [&] { return second.encode(seen); });
+        out.predictor->row_loss = second.predict(out.predictor->memory, e, done);
+        Agent::learner::add_row_losses(pairs, out.predictor->row_loss);
+        return out;
+    }
+
+    const variable o = g.input("observation", task.observation.size());
+    const variable last = one_hot("last_action_code", g.input("last_action", 1), task.actions);
+    const variable m = stop_gradient(trace.remember(o, last).second);
+    out.x = trace.encode(o);
+    const auto heads = [&] {
+        const auto scope = g.scope("learner");
+        out.h = trace.layer("hidden", trace.with_action({m, out.x}, last), s.learner.hidden);
+        const auto made = Agent::learner::add_heads(g, s.learner, out.h, task);
+        Agent::learner::add_losses(g, s.learner, made);
+        return made;
+    }();
+    out.logits = heads.logits, out.value = heads.value, out.log_policy = heads.log_policy;
+    out.watched = {{"x", out.x}, {"h", out.h}, {"logits", out.logits}, {"value", out.value}};
+    return out;
+}
+
+}  // namespace engram
+
+BOOST_HANA_ADAPT_STRUCT(engram::acts_on_memory::settings, last_action);

@@ -1,0 +1,236 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Training of a detector by QR-DQN on uniformly random play (facts 3.8): all environments take a step, it goes into the
+// replay, and once there is enough of it a batch is drawn for one update; the target network is a copy of the weights
+// made every `target_period` updates. With B environments an update follows B steps: the paper's "every 4 steps" is
+// B = 4. The environments of a seed, their actions and the draws are pure functions of it; a checkpoint holds the
+// replay too and resumes with the same bits. One thread.
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <engram/learner/quantile_regression.hpp>
+#include <engram/train/phase_settings.hpp>
+#include <engram/train/replay.hpp>
+#include <engram/train/saved_state.hpp>
+#include <engram/train/sequence_rows.hpp>
+#include <engram/train/trainer.hpp>
+
+namespace engram {
+
+/// A variable that a trace names for whoever looks on.
+template <class Backend>
+var<Backend> watched_variable(const traced_agent<Backend>& a, const std::string& name) {
+    for (const auto& [known, v] : a.watched)
+        if (name == known) return v;
+    fail("no variable '", name, "' in this model; it was traced for another phase");
+}
+
+template <class Backend>
+class detector_trainer {
+public:
+    using real = typename Backend::real;
+
+    /// `detector` is traced for detecting.
+    detector_trainer(const traced_agent<Backend>& detector, const environment_maker& make, const detector_settings& s,
+                     std::uint64_t seed, std::int64_t total_steps)
+        : detector_(&detector),
+          settings_(s),
+          seed_(seed),
+          total_steps_(total_steps),
+          atoms_(watched_variable(detector, "atoms")),
+          environment_(make(s.environments, 0)),
+          replay_(environment_->info(), s.environments, s.replay.capacity),
+          target_store_(std::make_shared<parameters<real>>(*detector.store)),
+          learner_(*detector.g, detector.store, {.steps = 1, .batch = s.batch, .gradients = true}),
+          target_(*detector.g, target_store_, {.steps = 1, .batch = s.batch}, {atoms_}),
+          optimiser_(s.optimiser, *detector.store),
+          last_action_(static_cast<std::size_t>(s.environments), real(-1)),
+          action_(last_action_.size()),
+          reward_(last_action_.size()),
+          done_(last_action_.size()),
+          shown_(last_action_.size() * static_cast<std::size_t>(detector.task.observation.size())),
+          drawn_reward_(static_cast<std::size_t>(s.batch)),
+          drawn_continues_(drawn_reward_.size()) {
+        s.check();
+        for (int b = 0; b < s.environments; ++b)
+            random_.emplace_back(seed, stream_id("detector action", static_cast<std::uint32_t>(b)));
+    }
+
+    /// A step of every environment, and an update when there is enough to learn from. Throws, leaving the weights as
+    /// they were, when the loss or the gradient is not finite.
+    void iterate() {
+        const int width = detector_->task.observation.size();
+        for (int b = 0; b < settings_.environments; ++b) {
+            const auto i = static_cast<std::size_t>(b);
+            environment_->observe(b, shown_.data() + std::ptrdiff_t{b} * width);
+            const int a = random_[i].below(detector_->task.actions);
+            const outcome got = environment_->step(b, a);
+            action_[i] = static_cast<real>(a);
+            reward_[i] = static_cast<real>(got.reward);
+            done_[i] = got.done;
+        }
+        replay_.push(shown_, last_action_, action_, reward_, done_);
+        for (std::size_t i = 0; i < done_.size(); ++i) last_action_[i] = done_[i] ? real(-1) : action_[i];
+        if (replay_.size() > 0 && steps() >= settings_.start) learn();
+    }
+
+    /// Steps of random play over all environments.
+    std::int64_t steps() const { return replay_.pushed() * settings_.environments; }
+    std::int64_t updates() const { return optimiser_.updates(); }
+    double progress() const {
+        return total_steps_ > 0 ? static_cast<double>(steps()) / static_cast<double>(total_steps_) : 0;
+    }
+    training_window take_window() {
+        training_window w = std::exchange(window_, {});
+        const double n = static_cast<double>(std::max<std::int64_t>(1, std::exchange(window_updates_, 0)));
+        w.loss /= n, w.gradient_norm /= n;
+        return w;
+    }
+    const traced_agent<Backend>& detector() const { return *detector_; }
+
+    void save(safetensors& file) {
+        save_weights(file, *detector_->store, optimiser_);
+        each_parameter(
+            *target_store_, [&](const std::string& name, const auto& shape, std::ptrdiff_t at, std::size_t n) {
+                file.add<real>("target." + name, shape, std::span<const real>(target_store_->flat().data() + at, n));
+            });
+        save_counters(file, mode, {optimiser_.updates()});
+        replay_.save(file, "replay");
+        each_part([&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
+        for (int b = 0; b < settings_.environments; ++b)
+            save_bytes(file, message("environment.", b), environment_->state(b));
+    }
+    /// Restores what save() wrote; throws before the weights change when the file belongs to another model or phase.
+    void load(const safetensors& file) {
+        const auto counters = load_counters(file, mode, 1);
+        check_weights(file, *detector_->store);
+        each_parameter(*target_store_, [&](const std::string& name, const auto& shape, std::ptrdiff_t, std::size_t) {
+            (void)file.values<real>("target." + name, shape);
+        });
+        each_part([&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
+        for (int b = 0; b < settings_.environments; ++b)
+            environment_->restore(b, std::as_bytes(file.values<std::uint8_t>(message("environment.", b))));
+        replay_.load(file, "replay");
+        optimiser_.updates() = counters[0];
+        load_weights(file, *detector_->store, optimiser_);
+        {
+            auto edit = target_store_->edit();
+            each_parameter(*target_store_, [&](const std::string& name, const auto&, std::ptrdiff_t at, std::size_t) {
+                const auto values = file.values<real>("target." + name);
+                std::copy(values.begin(), values.end(), edit.flat().data() + at);
+            });
+        }
+        each_part([&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
+        window_ = {};
+    }
+
+private:
+    static constexpr const char* mode = "detector";
+
+    void learn() {
+        philox draw(seed_, stream_id("replay", 0) + static_cast<std::uint64_t>(optimiser_.updates()));
+        replay_.draw(draw,
+                     {learner_.input("observation"), input_of(learner_, "last_action"), learner_.input("action"),
+                      drawn_reward_, drawn_continues_, target_.input("observation"), input_of(target_, "last_action")});
+        target_.forward();
+        const auto next = target_.output(atoms_);
+        const int atoms = atoms_.width / detector_->task.actions;
+        const auto rows = static_cast<std::size_t>(settings_.batch);
+        quantile_regression::fill_targets<real>({.atoms = atoms, .discount = detector_->discount}, drawn_reward_,
+                                                drawn_continues_,
+                                                {next.data, rows * static_cast<std::size_t>(atoms_.width)},
+                                                detector_->task.actions, learner_.input("target_atoms"));
+        learner_.forward();
+        learner_.backward();
+        if (!std::isfinite(learner_.loss()))
+            stop_training(steps(), "detector's loss", learner_.loss(), learner_.first_non_finite());
+        window_.learning_rate = optimiser_.learning_rate(progress());
+        const double norm = optimiser_.update(*detector_->store, learner_.gradient(), progress());
+        if (!std::isfinite(norm)) stop_training(steps(), "detector's gradient norm", norm, learner_.first_non_finite());
+        if (optimiser_.updates() % settings_.target_period == 0) {
+            auto edit = target_store_->edit();
+            std::copy(detector_->store->flat().begin(), detector_->store->flat().end(), edit.flat().begin());
+        }
+        ++window_updates_;
+        window_.loss += learner_.loss();
+        window_.gradient_norm += norm;
+    }
+
+    // A detector that does not see the action before has no such input.
+    std::span<real> input_of(program<Backend>& p, const char* name) {
+        if (p.has_input(name)) return p.input(name);
+        unseen_.resize(static_cast<std::size_t>(settings_.batch));
+        return unseen_;
+    }
+
+    template <class Body>
+    void each_part(Body body) {
+        body("detector.last_action", std::as_writable_bytes(std::span(last_action_)));
+        body("detector.random", std::as_writable_bytes(std::span(random_)));
+    }
+
+    const traced_agent<Backend>* detector_;
+    detector_settings settings_;
+    std::uint64_t seed_;
+    std::int64_t total_steps_, window_updates_ = 0;
+    var<Backend> atoms_;
+    std::unique_ptr<batch_environment> environment_;
+    replay<real> replay_;
+    std::shared_ptr<parameters<real>> target_store_;
+    program<Backend> learner_, target_;
+    optimiser<real> optimiser_;
+    std::vector<real> last_action_, action_, reward_;
+    std::vector<char> done_;
+    std::vector<real> shown_, drawn_reward_, drawn_continues_, unseen_;
+    std::vector<philox> random_;
+    training_window window_;
+};
+
+/// What a detector says of the steps of played episodes (task/played_episodes.hpp). May be called by several threads.
+template <class Backend>
+class return_uncertainty {
+public:
+    using real = typename Backend::real;
+
+    return_uncertainty(const traced_agent<Backend>& detector, int longest)
+        : detector_(&detector),
+          uncertainty_(watched_variable(detector, "uncertainty")),
+          program_(*detector.g, detector.store, {.steps = 1, .batch = longest}, {uncertainty_}) {}
+
+    void operator()(const sequence_rows& rows, int b, std::span<float> uncertainty) {
+        const std::lock_guard lock(mutex_);
+        const int O = detector_->task.observation.size(), A = detector_->task.actions;
+        const auto index = [&](const float* code) {
+            for (int a = 0; a < A; ++a)
+                if (code[a] > 0.5f) return static_cast<real>(a);
+            return real(-1);
+        };
+        const auto seen = program_.input("observation"), action = program_.input("action");
+        for (std::size_t k = 0; k < uncertainty.size(); ++k) {
+            const float* row = rows.observation(b, static_cast<int>(k));
+            std::copy_n(row, O, seen.begin() + static_cast<std::ptrdiff_t>(k) * O);
+            if (program_.has_input("last_action")) program_.input("last_action")[k] = index(row + O);
+            action[k] = index(row + O + A);
+        }
+        program_.forward();
+        const auto s = program_.output(uncertainty_);
+        for (std::size_t k = 0; k < uncertainty.size(); ++k)
+            uncertainty[k] = static_cast<float>(s.data[static_cast<std::ptrdiff_t>(k) * s.stride]);
+    }
+
+private:
+    const traced_agent<Backend>* detector_;
+    var<Backend> uncertainty_;
+    program<Backend> program_;
+    std::mutex mutex_;
+};
+
+}  // namespace engram

@@ -1,0 +1,276 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// What one thread does of a MemUP update (train/memup_trainer.hpp): its rows, the programs of the memory, the pairs,
+// the contexts and the detector, and what is handed from one to the other.
+//
+//   choose   new episodes, their uncertainties, and the pairs (i, k) of the next rollout
+//   sweep    memory forward, outputs gathered into pairs, pairs forward and backward, gradients at m_i (and at the
+//            contexts of current steps) summed at the steps they came from, memory backward
+//   finish   states and rows go on to the next rollout
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <engram/model/traced_agent.hpp>
+#include <engram/train/sequence_rows.hpp>
+
+namespace engram {
+
+/// Fills the uncertainties of the steps of row b's episode. Called by several threads.
+using uncertainty_measure = std::function<void(const sequence_rows& rows, int b, std::span<float> uncertainty)>;
+
+/// Counts and sums over the rows of a rollout.
+struct rollout_tally {
+    std::int64_t chosen = 0, current = 0, judged = 0, distance = 0, steps = 0;
+    double chosen_loss = 0, current_loss = 0;
+    rollout_tally& operator+=(const rollout_tally& o) {
+        chosen += o.chosen, current += o.current, judged += o.judged, distance += o.distance, steps += o.steps;
+        return *this;
+    }
+};
+
+template <class Backend>
+class memup_rollout {
+public:
+    using real = typename Backend::real;
+
+    /// Rows first ... first + batch - 1 of a batch of `total`. `measure`, where it is set, stands for the averages.
+    memup_rollout(const traced_agent<Backend>& fast, const traced_agent<Backend>& slow,
+                  std::shared_ptr<const sequence_source> source, const uncertainty_measure& measure, std::uint64_t seed,
+                  int batch, int first, int total)
+        : fast_(&fast),
+          slow_(&slow),
+          measure_(&measure),
+          plan_(*fast.schedule),
+          rows(source, source->info().levels.front(), seed, batch, first, total),
+          memory(*fast.g, fast.store, options(plan_.rollout, batch, first, total), {fast.h}),
+          pairs(*fast.predictor->g, fast.store, options(plan_.pairs(), batch, first, total),
+                {fast.predictor->row_loss}),
+          detector(*slow.g, slow.store, {.steps = plan_.rollout, .batch = batch, .first_row = first}, watched(slow)),
+          uncertainty(static_cast<std::size_t>(batch) * static_cast<std::size_t>(source->info().steps)),
+          step_(static_cast<std::size_t>(batch) * static_cast<std::size_t>(plan_.pairs()), -1),
+          target_(step_.size(), -1),
+          candidates_(static_cast<std::size_t>(targets_of(plan_.selector, plan_.selected))) {
+        const auto& predictor = *fast.predictor;
+        if (!predictor.context_graph) return;
+        context = std::make_unique<program<Backend>>(*predictor.context_graph, fast.store,
+                                                     options(plan_.rollout, batch, first, total),
+                                                     std::vector<var<Backend>>{predictor.context_output});
+        contexts.resize(uncertainty.size() * static_cast<std::size_t>(predictor.context.width));
+    }
+
+    std::vector<program<Backend>*> programs() {
+        if (context) return {&memory, &pairs, context.get()};
+        return {&memory, &pairs};
+    }
+    /// New episodes, their uncertainties, and the pairs of the next rollout.
+    void choose(prediction_schedule::part part) {
+        using parts = prediction_schedule::part;
+        if (rows.draw()) *measure_ ? measure() : detect();
+        counted = {};
+        std::fill(step_.begin(), step_.end(), -1);
+        const int per_prediction = static_cast<int>(candidates_.size());
+        for (int b = 0; b < rows.rows(); ++b) {
+            const int n = rows.left(b, plan_.rollout), from = static_cast<int>(rows.position(b));
+            counted.steps += n;
+            int prediction = 0;
+            for (int j = 0; part != parts::predictor && j < n; ++j) {
+                if ((j + 1) % plan_.every != 0 && j != n - 1) continue;
+                select_targets<float>(plan_.selector, uncertainty_of(b).first(static_cast<std::size_t>(rows.length(b))),
+                                      from + j, candidates_);
+                for (int i = 0; i < per_prediction; ++i) {
+                    const int k = candidates_[static_cast<std::size_t>(i)];
+                    if (k < 0) continue;
+                    pair(prediction * per_prediction + i, b, j, k);
+                    ++counted.chosen;
+                    counted.judged += rows.judged(b, k);
+                    counted.distance += k - from - j;
+                }
+                ++prediction;
+            }
+            for (int j = 0; part != parts::memory && plan_.current_weight > 0 && j < n; ++j) {
+                if (!(rows.weight(b, from + j) > 0)) continue;
+                pair(plan_.chosen() + j, b, j, from + j);
+                ++counted.current;
+            }
+        }
+    }
+    /// `all`: counts over all threads; `number` of the update.
+    void sweep(const rollout_tally& all, std::uint64_t number) {
+        for (auto* p : programs()) p->replay_count() = number;
+        for (auto* p : programs()) {
+            if (p == &pairs) continue;
+            rows.fill(*p, plan_.rollout);
+            p->forward();
+        }
+        gather(all);
+        pairs.forward();
+        pairs.backward();
+        scatter();
+        memory.backward();
+        if (context) context->backward();
+    }
+    void finish() {
+        memory.carry();
+        if (context) context->carry();
+        rows.advance(plan_.rollout);
+    }
+
+    std::size_t bytes() {
+        std::size_t sum = detector.memory();
+        for (const auto* p : programs()) sum += p->memory();
+        return sum;
+    }
+    /// body(name, bytes) for everything that a checkpoint keeps.
+    template <class Body>
+    void each_part(const std::string& prefix, Body body) {
+        const auto raw = [](auto span) { return std::as_writable_bytes(span); };
+        body(prefix + ".places", raw(rows.places()));
+        body(prefix + ".uncertainty", raw(std::span(uncertainty)));
+        if (context) body(prefix + ".contexts", raw(std::span(contexts)));
+        for (auto* p : programs())
+            for (const auto& name : p->state_names()) body(prefix + ".state." + name, raw(p->state(name)));
+        for (std::size_t r = 0; r < memory.resource_count(); ++r) {
+            std::size_t k = 0;
+            for (auto part : memory.bound_resource(r)->bytes()) body(message(prefix, ".resource.", r, ".", k++), part);
+        }
+    }
+
+private:
+    const traced_agent<Backend>*fast_, *slow_;
+    const uncertainty_measure* measure_;
+    prediction_schedule plan_;
+
+public:
+    sequence_rows rows;
+    program<Backend> memory, pairs, detector;
+    std::unique_ptr<program<Backend>> context;
+    std::vector<float> uncertainty;  // [B, T]
+    std::vector<real> contexts;      // [B, T, C], of the moving averages
+    rollout_tally counted;
+
+private:
+    static std::vector<var<Backend>> watched(const traced_agent<Backend>& slow) {
+        std::vector<var<Backend>> all{*slow.row_loss};
+        if (slow.context) all.push_back(*slow.context);
+        return all;
+    }
+    static plan_options options(int steps, int batch, int first, int total) {
+        return {.steps = steps, .batch = batch, .gradients = true, .total_batch = total, .first_row = first};
+    }
+    std::span<float> uncertainty_of(int b) {
+        const auto T = static_cast<std::size_t>(rows.info().steps);
+        return std::span(uncertainty).subspan(static_cast<std::size_t>(b) * T, T);
+    }
+
+    real* context_of(int b, int k) {
+        const auto T = static_cast<std::size_t>(rows.info().steps);
+        return contexts.data() + (static_cast<std::size_t>(b) * T + static_cast<std::size_t>(k)) *
+                                     static_cast<std::size_t>(fast_->predictor->context.width);
+    }
+    /// Goes through the new episodes with the moving averages, a rollout's length at a time.
+    void detect() {
+        const int n = plan_.rollout;
+        for (int from = 0; from < rows.info().steps; from += n) {
+            rows.fill(detector, n, [from](int) { return from; });
+            detector.forward();
+            detector.carry();
+            const auto loss = detector.output(*slow_->row_loss);
+            for (int b = 0; b < rows.rows(); ++b) {
+                if (rows.position(b) != 0) continue;
+                const auto s = uncertainty_of(b);
+                for (int j = 0; j < n && from + j < rows.info().steps; ++j) {
+                    const int k = from + j;
+                    s[static_cast<std::size_t>(k)] = k < rows.length(b) && rows.weight(b, k) > 0
+                                                         ? static_cast<float>(loss.at(j)[b * loss.stride])
+                                                         : no_target<float>;
+                    if (!context) continue;
+                    const auto c = detector.output(*slow_->context);
+                    for (int f = 0; f < c.width; ++f) context_of(b, k)[f] = c.at(j)[b * c.stride + f];
+                }
+            }
+        }
+    }
+
+    void measure() {
+        for (int b = 0; b < rows.rows(); ++b) {
+            if (rows.position(b) != 0) continue;
+            const auto s = uncertainty_of(b).first(static_cast<std::size_t>(rows.length(b)));
+            (*measure_)(rows, b, s);
+            for (int k = 0; k < rows.length(b); ++k)
+                if (!(rows.weight(b, k) > 0)) s[static_cast<std::size_t>(k)] = no_target<float>;
+        }
+    }
+
+    void pair(int q, int b, int j, int k) {
+        const auto i =
+            static_cast<std::size_t>(q) * static_cast<std::size_t>(rows.rows()) + static_cast<std::size_t>(b);
+        step_[i] = j;
+        target_[i] = k;
+    }
+
+    void gather(const rollout_tally& all) {
+        const auto m = memory.output(fast_->h);
+        const auto to_memory = pairs.input("memory"), seen = pairs.input(context ? "context" : "observation"),
+                   wanted = pairs.input("target"), weight = pairs.input("weight");
+        const int B = rows.rows(), M = m.width, O = rows.info().observation.size(), Y = rows.info().targets;
+        const real chosen = all.chosen > 0 ? real(1) / static_cast<real>(all.chosen) : real(0);
+        const real current =
+            all.current > 0 ? static_cast<real>(plan_.current_weight) / static_cast<real>(all.current) : real(0);
+        for (std::size_t i = 0; i < step_.size(); ++i) {
+            const int b = static_cast<int>(i) % B, j = step_[i], k = target_[i];
+            const auto put = [&](std::span<real> to, int width, const auto* from) {
+                real* row = to.data() + i * static_cast<std::size_t>(width);
+                for (int f = 0; f < width; ++f) row[f] = j < 0 ? real(0) : static_cast<real>(from[f]);
+            };
+            put(to_memory, M, m.at(std::max(j, 0)) + b * m.stride);
+            const bool is_current = static_cast<int>(i) / B >= plan_.chosen();
+            if (!context) {
+                put(seen, O, rows.observation(b, std::max(k, 0)));
+            } else if (is_current) {
+                const auto c = context->output(fast_->predictor->context_output);
+                put(seen, c.width, c.at(std::max(j, 0)) + b * c.stride);
+            } else {
+                put(seen, fast_->predictor->context.width, context_of(b, std::max(k, 0)));
+            }
+            put(wanted, Y, rows.target(b, std::max(k, 0)));
+            weight[i] = j < 0 ? real(0) : (is_current ? current : chosen) * static_cast<real>(rows.weight(b, k));
+        }
+    }
+    /// The gradients of the pairs, summed at the rollout's steps: at m_i, and at c_i of the current steps.
+    void scatter() {
+        const auto& predictor = *fast_->predictor;
+        add_back(pairs.gradient_of(predictor.memory), memory.input("memory_gradient"), 0);
+        if (context) add_back(pairs.gradient_of(predictor.context), context->input("context_gradient"), plan_.chosen());
+        const auto loss = pairs.output(predictor.row_loss);
+        for (std::size_t i = 0; i < step_.size(); ++i) {
+            if (step_[i] < 0) continue;
+            const int b = static_cast<int>(i) % rows.rows(), q = static_cast<int>(i) / rows.rows();
+            (q >= plan_.chosen() ? counted.current_loss : counted.chosen_loss) +=
+                static_cast<double>(loss.at(q)[b * loss.stride]);
+        }
+    }
+    void add_back(operand<const real> d, std::span<real> to, int first_pair) {
+        const int B = rows.rows();
+        std::fill(to.begin(), to.end(), real(0));
+        for (std::size_t i = 0; i < step_.size(); ++i) {
+            const int b = static_cast<int>(i) % B, q = static_cast<int>(i) / B;
+            if (step_[i] < 0 || q < first_pair) continue;
+            const real* from = d.at(q) + b * d.stride;
+            real* row = to.data() + static_cast<std::ptrdiff_t>(step_[i] * B + b) * d.width;
+            for (int f = 0; f < d.width; ++f) row[f] += from[f];
+        }
+    }
+
+    std::vector<int> step_, target_;  // [P, B]: the rollout's step and the sequence's; -1: no pair
+    std::vector<int> candidates_;
+};
+
+}  // namespace engram

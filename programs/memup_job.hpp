@@ -1,0 +1,68 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Training a memory by predictions of far steps (MemUP).
+
+#include <limits>
+
+#include <engram/evaluate/answers.hpp>
+#include <engram/train/memup_trainer.hpp>
+
+#include "training_run.hpp"
+
+namespace engram {
+
+class memup_job {
+public:
+    explicit memup_job(const configuration& config)
+        : config_(config),
+          run_(config),
+          trainer_(run_.learning, run_.generating, run_.source, config.run.sequence, config.run.optimiser,
+                   static_cast<std::uint64_t>(config.seed), config.threads, config.steps) {}
+
+    void iterate() { trainer_.iterate(); }
+    std::int64_t steps() const { return trainer_.steps(); }
+    std::int64_t updates() const { return trainer_.updates(); }
+    std::int64_t steps_an_update() const {
+        return std::int64_t{config_.run.sequence.batch} * run_.learning.schedule->rollout;
+    }
+    const parameters<float>& store() const { return *run_.learning.store; }
+    std::string headline_name() const { return "loss of far steps"; }
+    double headline_best() const { return std::numeric_limits<double>::quiet_NaN(); }
+    double headline() const { return headline_; }
+
+    /// Losses of the chosen targets and of the current steps; judged_share is the part of the chosen targets whose
+    /// answers are judged, distance the steps from a prediction to its targets.
+    std::vector<std::string> columns() const {
+        return {"loss", "chosen_loss", "current_loss", "judged_share", "distance"};
+    }
+    std::vector<std::string> last_columns() const { return {}; }
+
+    metrics_row take_row() {
+        const memup_window w = trainer_.take_window();
+        headline_ = w.chosen_loss;
+        return {{w.loss, w.chosen_loss, w.current_loss, w.judged_share, w.mean_distance},
+                {},
+                w.gradient_norm,
+                w.learning_rate};
+    }
+
+    void save(safetensors& file) { trainer_.save(file); }
+    void load(const safetensors& file) { trainer_.load(file); }
+    void describe_training(json& summary) const {
+        summary["sequences"] = trainer_.steps() / run_.source->info().steps;
+        summary["program_bytes"] = trainer_.memory();
+    }
+    /// Scores every level; false when it was interrupted. The generating model holds the moving averages already.
+    bool evaluate(int sequences, const run_paths&, json& summary) {
+        return evaluate_levels(run_, {}, sequences, static_cast<std::uint64_t>(config_.seed), interrupted, summary);
+    }
+
+private:
+    const configuration& config_;
+    prepared_sequences run_;
+    memup_trainer<cpu<float>> trainer_;
+    double headline_ = std::numeric_limits<double>::quiet_NaN();
+};
+
+}  // namespace engram

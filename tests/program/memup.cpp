@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Programs of MemUP and of truncated BPTT from the outside: a run's folder, exact resumption, evaluation by the moving
+// averages, answers to look at, and every mistake one sentence that writes nothing.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <engram/controller/stacked_lstm.hpp>
+#include <engram/encoder/token_embedding.hpp>
+#include <engram/learner/memup.hpp>
+#include <engram/program/run_files.hpp>
+
+#include "child.hpp"
+
+using namespace engram;
+
+namespace {
+
+using remembering = agent<token_embedding, stacked_lstm, no_memory, no_auxiliary, memup>;
+using cut = remembering::with<truncated_supervised>;
+
+// At a constant rate, which a run of half the length has too.
+std::vector<std::string> copying(const std::string& out, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all{"train",   "--task",    "copy", "--out",      out,
+                                 "--quiet", "--threads", "1",    "--evaluate", "40"};
+    for (const char* s : {"task.items=2", "task.steps=30", "encoder.width=8", "controller.hidden=8", "sequence.batch=4",
+                          "optimiser.final_fraction=1"})
+        all.insert(all.end(), {"--set", s});
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
+
+template <class Agent>
+void refuses(const std::string& out, const std::vector<std::string>& arguments, const std::string& part) {
+    const finished f = run<Agent>(arguments, "remembering");
+    INFO(f.err);
+    CHECK(f.code == 2);
+    CHECK(f.out.empty());
+    CHECK(std::count(f.err.begin(), f.err.end(), '\n') == 1);
+    CHECK(has(f.err, part));
+    CHECK(!std::filesystem::exists(out));
+}
+
+template <class Agent>
+void runs_in_parts() {
+    const temporary_folder folder;
+    const std::string whole = folder / "whole", parts = folder / "parts";
+    const finished all = run<Agent>(copying(whole, {"--steps", "4800"}), "remembering");
+    INFO(all.err);
+    REQUIRE(all.code == 0);
+    REQUIRE(run<Agent>(copying(parts, {"--steps", "2400"}), "remembering").code == 0);
+    REQUIRE(run<Agent>({"train", "--out", parts, "--resume", "--steps", "4800", "--evaluate", "40", "--quiet"},
+                       "remembering")
+                .code == 0);
+    const json summary = read_json(whole + "/summary.json");
+    CHECK(summary["levels"] == read_json(parts + "/summary.json")["levels"]);
+    CHECK(summary["levels"]["train"]["unit"] == "% right");
+    CHECK(summary["levels"]["holdout_interpolate"]["episodes"] == 40);
+    CHECK(summary["steps"] == 4800);
+    CHECK(summary["finished"] == true);
+
+    REQUIRE(run<Agent>({"evaluate", "--from", whole, "--episodes", "40", "--quiet"}, "remembering").code == 0);
+    CHECK(read_json(whole + "/summary.json")["levels"] == summary["levels"]);
+    const finished looked = run<Agent>({"sample", "--from", whole}, "remembering");
+    INFO(looked.err);
+    CHECK(looked.code == 0);
+    CHECK(has(looked.out, "wanted"));
+    const auto answers = read_file(whole + "/sample/answers.csv");
+    CHECK(std::count(answers.begin(), answers.end(), '\n') == 1 + 6 * 2);
+    const finished described = run<Agent>({"describe", "--task", "copy"}, "remembering");
+    INFO(described.err);
+    CHECK(described.code == 0);
+    CHECK(has(described.out, "permuted_mnist"));
+    CHECK(!has(described.out, "perfect_recall"));
+}
+
+}  // namespace
+
+TEST_CASE("memup: a run in two parts is the run in one, and is judged, described and looked at") {
+    runs_in_parts<remembering>();
+}
+
+TEST_CASE("truncated BPTT: the same") {
+    runs_in_parts<cut>();
+}
+
+TEST_CASE("mistakes are one sentence") {
+    const temporary_folder folder;
+    const std::string out = folder / "run";
+    refuses<remembering>(out, copying(out, {"--set", "learner.selected=0"}), "learner.selected: expected at least one");
+    refuses<remembering>(out, copying(out, {"--set", "learner.every=21"}), "predictions every 21 steps");
+    refuses<remembering>(out, copying(out, {"--set", "learner.rollout=31"}),
+                         "longer than a sequence of copy, which has 30");
+    refuses<remembering>(out, copying(out, {"--set", "task.markers=many"}), "task.markers");
+    refuses<remembering>(out, {"train", "--task", "perfect_recall", "--out", out}, "unknown task 'perfect_recall'");
+    refuses<cut>(out, copying(out, {"--set", "learner.unroll=31"}), "longer than a sequence of copy, which has 30");
+    refuses<recalling>(out, {"train", "--task", "t_maze", "--out", out, "--preset", "published"},
+                       "preset published: there is none for engram-remembering");
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// The three phases of MemUP for acting: what each learns of a T-Maze, what it hands on, exact resumption in each of
+// them, and checkpoints of another phase.
+
+#include "engram/train/phased_trainer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <engram/auxiliary/no_auxiliary.hpp>
+#include <engram/controller/lstm.hpp>
+#include <engram/encoder/mlp.hpp>
+#include <engram/evaluate/levels.hpp>
+#include <engram/learner/memup_ppo.hpp>
+#include <engram/memory/no_memory.hpp>
+#include <engram/model/agent.hpp>
+#include <engram/task/played_episodes.hpp>
+#include <engram/task/t_maze.hpp>
+
+using namespace engram;
+
+namespace {
+
+using backend = cpu<float>;
+using model = agent<mlp, lstm, no_memory, no_auxiliary, memup_ppo>;
+
+struct sizes {
+    int length = 8, units = 16, rows = 8;
+    std::int64_t detector = 400, memory = 400, policy = 400;
+    std::uint64_t seed = 1;
+    int threads = 1;
+    std::string uncertainty = "quantiles";
+};
+
+model::settings settings_of(const sizes& z) {
+    model::settings s;
+    s.encoder.layers = {z.units / 2};
+    s.encoder.centre = false;
+    s.controller.hidden = z.units;
+    s.learner.hidden = s.learner.detector_hidden = s.learner.memory.context = s.learner.memory.hidden = z.units;
+    s.learner.memory.uncertainty = z.uncertainty;
+    s.learner.detector.atoms = 20;
+    return s;
+}
+
+/// A run and all that it is made of.
+struct run {
+    explicit run(const sizes& z) : options(options_of(z)), policy(trace(z, purpose::learning)) {
+        phase_parts<backend> parts;
+        parts.trace = [this, z](purpose why) { return trace(z, why); };
+        parts.environments = [this, z](int count, int first) -> std::unique_ptr<batch_environment> {
+            return std::make_unique<batch_of<t_maze>>("train", count, z.seed, static_cast<std::uint32_t>(first),
+                                                      options, nullptr);
+        };
+        parts.play = std::make_shared<played_episodes>(
+            t_maze::describe(options),
+            [o = options](const std::string& level, std::uint64_t seed, std::uint32_t stream) {
+                return std::make_unique<batch_of<t_maze>>(level, 1, seed, stream, o, nullptr);
+            },
+            0);
+        parts.detects = z.uncertainty == "quantiles";
+        phase_settings phases;
+        phases.detector_steps = z.detector;
+        phases.detector.environments = phases.detector.batch = phases.memory.batch = z.rows;
+        phases.detector.start = z.detector / 10;
+        phases.detector.target_period = 20;
+        phases.detector.replay.capacity = z.detector;
+        phases.detector.optimiser.learning_rate = 2e-3;
+        phases.memory.steps = z.memory;
+        phases.memory.optimiser.learning_rate = 1e-3;
+        trainer_settings t;
+        t.rollout = {.environments = z.rows, .unroll = 5, .epochs = 4, .minibatches = 4};
+        t.optimiser = {.learning_rate = 1e-3, .final_fraction = 0, .epsilon = 1e-8, .clip = 1};
+        trainer = std::make_unique<phased_trainer<backend>>(
+            policy, parts, phases, t, z.seed, z.threads,
+            (z.uncertainty == "errors" ? 0 : z.detector) + z.memory + z.policy);
+    }
+    static task_options options_of(const sizes& z) {
+        task_options o;
+        o.length = z.length, o.length_spread = z.length < 20 ? 3 : 10;
+        return o;
+    }
+    static traced_agent<backend> trace(const sizes& z, purpose why) {
+        return model::trace<backend>(settings_of(z), {{1, 1, 3}, 2}, z.seed, why);
+    }
+    void until(training_phase wanted) {
+        while (trainer->phase() != wanted) trainer->iterate();
+    }
+    safetensors saved() {
+        safetensors f;
+        trainer->save(f);
+        return f;
+    }
+    double score(int episodes) {
+        return evaluate_level<backend>(
+                   policy, policy.store,
+                   [this](const std::string& level, int count, std::uint64_t seed) {
+                       return std::make_unique<batch_of<t_maze>>(level, count, seed, 0, options, nullptr);
+                   },
+                   "train", episodes, 1)
+            .mean;
+    }
+
+    task_options options;
+    traced_agent<backend> policy;
+    std::unique_ptr<phased_trainer<backend>> trainer;
+};
+
+bool same(const safetensors& a, const safetensors& b) {
+    if (a.tensors.size() != b.tensors.size()) return false;
+    for (const auto& [name, t] : a.tensors)
+        if (!b.contains(name) || b.at(name).data != t.data) return false;
+    return a.metadata == b.metadata;
+}
+
+std::vector<float> values(const parameters<float>& store, const std::string& name) {
+    const auto p = store.find(name);
+    return {store.values(p), store.values(p) + store[p].size()};
+}
+
+}  // namespace
+
+TEST_CASE("phases follow each other, and the memory that was trained acts and stays") {
+    run r({});
+    CHECK(r.trainer->phase() == training_phase::detector);
+    CHECK(r.trainer->total_steps() == 1200);
+    const auto first = values(*r.policy.store, "memory.controller.gates.weight");
+    r.until(training_phase::memory);
+    CHECK(r.trainer->steps() >= 400);
+    r.until(training_phase::policy);
+    const auto trained = values(*r.trainer->memory().store, "memory.controller.gates.weight");
+    CHECK(trained != first);
+    CHECK(values(*r.policy.store, "memory.controller.gates.weight") == trained);
+    const auto heads = values(*r.policy.store, "learner.policy.weight");
+    while (r.trainer->steps() < r.trainer->total_steps()) r.trainer->iterate();
+    CHECK(values(*r.policy.store, "memory.controller.gates.weight") == trained);
+    CHECK(values(*r.policy.store, "memory.encoder.layers.0.weight") ==
+          values(*r.trainer->memory().store, "memory.encoder.layers.0.weight"));
+    CHECK(values(*r.policy.store, "learner.policy.weight") != heads);
+    const auto w = r.trainer->take_window();
+    CHECK(w.losses.size() == 6);
+    CHECK(std::isnan(w.losses[0].second));
+    CHECK(std::isfinite(w.losses[3].second));
+    CHECK_THROWS_WITH_AS(run({.policy = 0}), doctest::Contains("take 800 steps, and the run has 800"), error);
+    // Without a detector the first phase is left out.
+    run errors({.uncertainty = "errors"});
+    CHECK(errors.trainer->phase() == training_phase::memory);
+    CHECK(errors.trainer->total_steps() == 800);
+}
+
+TEST_CASE("a run that is resumed in any phase ends like the one that was not") {
+    for (const int threads : {1, 2}) {
+        const sizes z{.threads = threads};
+        run whole(z);
+        std::vector<safetensors> on_the_way;
+        for (int i = 1; whole.trainer->steps() < whole.trainer->total_steps(); ++i) {
+            whole.trainer->iterate();
+            if (i % 37 == 0) on_the_way.push_back(whole.saved());
+        }
+        const auto end = whole.saved();
+        REQUIRE(on_the_way.size() >= 2);
+        std::set<std::string> modes;
+        for (const auto& file : on_the_way) {
+            modes.insert(file.metadata.at("training_mode"));
+            run resumed({.seed = 1, .threads = threads});
+            resumed.trainer->load(file);
+            CHECK(same(resumed.saved(), file));
+            while (resumed.trainer->steps() < resumed.trainer->total_steps()) resumed.trainer->iterate();
+            CHECK(same(resumed.saved(), end));
+        }
+        CHECK(modes.size() >= 2);
+        // Back to an earlier phase: the loaded one goes on, whatever ran before.
+        run ahead(z);
+        ahead.until(training_phase::policy);
+        ahead.trainer->load(on_the_way.front());
+        while (ahead.trainer->steps() < ahead.trainer->total_steps()) ahead.trainer->iterate();
+        CHECK(same(ahead.saved(), end));
+    }
+}
+
+TEST_CASE("a checkpoint of another phase is a sentence") {
+    run r({});
+    const auto detector = r.saved();
+    r.until(training_phase::memory);
+    const auto memory = r.saved();
+    const auto traced = run::trace({}, purpose::detecting);
+    const task_options options = run::options_of({});
+    detector_settings few;
+    few.environments = few.batch = 8;
+    detector_trainer<backend> alone(
+        traced,
+        [&](int count, int) { return std::make_unique<batch_of<t_maze>>("train", count, 1, 0u, options, nullptr); },
+        few, 1, 0);
+    CHECK_THROWS_WITH_AS(alone.load(memory),
+                         doctest::Contains("is a checkpoint of memup training; this run is detector"), error);
+    CHECK_THROWS_WITH_AS(watched_variable(r.policy, "atoms"), doctest::Contains("traced for another phase"), error);
+    model::settings s;
+    CHECK_THROWS_WITH_AS((s.learner.memory.selected = 0, s.learner.check()),
+                         "learner.memory.selected: expected at least one target of a prediction, got 0", error);
+    s = {};
+    s.learner.memory.every = 3;
+    CHECK_THROWS_WITH_AS(s.learner.check(), doctest::Contains("predictions every 3 steps, but a rollout has 1"), error);
+}
+
+// The corner alone pays, +4 or -3 with equal chance whatever is seen there: a deviation of 3.5.
+TEST_CASE("the detector finds the corner, and knows how uncertain it is") {
+    run r({.length = 20, .rows = 32, .detector = 32 * 1500});
+    r.until(training_phase::memory);
+    const auto play = std::make_shared<played_episodes>(
+        t_maze::describe(r.options),
+        [&](const std::string& level, std::uint64_t seed, std::uint32_t stream) {
+            return std::make_unique<batch_of<t_maze>>(level, 1, seed, stream, r.options, nullptr);
+        },
+        0);
+    sequence_rows rows(play, "train", 9, 20, 0, 20);
+    rows.draw();
+    return_uncertainty<backend> meter(r.trainer->detector(), play->info().steps);
+    double corner = 0;
+    for (int b = 0; b < 20; ++b) {
+        std::vector<float> s(static_cast<std::size_t>(rows.length(b)));
+        meter(rows, b, s);
+        CHECK(std::max_element(s.begin(), s.end()) == s.end() - 1);
+        corner += static_cast<double>(s.back()) / 20;
+    }
+    CHECK(corner == doctest::Approx(std::log(3.5) + 1.4189385).epsilon(0.1));
+}
+
+TEST_CASE("T-Maze: memory is trained on random play and PPO acts on it, where a memory of noise gives 0.5") {
+    const sizes z{
+        .length = 30, .units = 64, .rows = 64, .detector = 64 * 800, .memory = 64 * 1200, .policy = 64 * 5 * 400};
+    run r(z);
+    while (r.trainer->steps() < r.trainer->total_steps()) r.trainer->iterate();
+    CHECK(r.score(200) > 3.9);
+}

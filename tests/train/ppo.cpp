@@ -1,0 +1,113 @@
+// PPO: epochs and minibatches, exact resume, refused settings.
+
+#include <doctest/doctest.h>
+
+#include <engram/learner/ppo.hpp>
+#include <engram/train/trainer.hpp>
+
+#include "small_agent.hpp"
+
+using namespace small;
+
+namespace {
+
+using learning_model = agent<mlp, lstm, fifo_knn, no_auxiliary, ppo>;
+
+traced_agent<backend> with_memory(std::uint64_t seed = 1) {
+    learning_model::settings s;
+    s.encoder.layers = {32};
+    s.controller.hidden = 16;
+    s.memory.slots = 32, s.memory.key = 16, s.memory.neighbours = 4;
+    const auto info = task::describe(options());
+    const auto& seen = info.observation;
+    return learning_model::trace<backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
+}
+
+trainer_settings parts(int epochs, int minibatches) {
+    trainer_settings s;
+    s.rollout = {.environments = 6, .unroll = 7, .epochs = epochs, .minibatches = minibatches};
+    s.optimiser.learning_rate = 1e-3;
+    return s;
+}
+
+struct run {
+    run(int threads, int epochs, int minibatches, std::uint64_t seed = 1)
+        : a(with_memory(seed)), t(a, maker(), parts(epochs, minibatches), 3, threads, 10000) {}
+    void iterate(int n) {
+        for (int i = 0; i < n; ++i) t.iterate();
+    }
+    safetensors saved() {
+        safetensors f;
+        t.save(f);
+        return f;
+    }
+    traced_agent<backend> a;
+    trainer<backend> t;
+};
+
+bool same(const safetensors& a, const safetensors& b) {
+    if (a.tensors.size() != b.tensors.size()) return false;
+    for (const auto& [name, t] : a.tensors)
+        if (!b.contains(name) || b.at(name).data != t.data) return false;
+    return true;
+}
+
+}  // namespace
+
+TEST_CASE("epochs times minibatches updates an unroll; the parts and their order are the seed's") {
+    run one(1, 3, 2), again(1, 3, 2), two(2, 3, 2);
+    for (run* r : {&one, &again, &two}) r->iterate(4);
+    CHECK(one.t.updates() == 24);
+    CHECK(one.t.steps() == 4 * 42);
+    CHECK(same(one.saved(), again.saved()));
+    // Two threads share every minibatch: equal but for the order of sums.
+    const auto a = weights(one.a), b = weights(two.a);
+    double worst = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(double(a[i]) - double(b[i])));
+    CHECK(worst < 2e-3);
+    const auto w = one.t.take_window();
+    CHECK(w.losses.size() == 3);
+    double sum = 0;
+    for (const auto& [name, value] : w.losses) sum += value;
+    CHECK(sum == doctest::Approx(w.loss).epsilon(1e-5));
+}
+
+TEST_CASE("every epoch begins with the memory and the state that the unroll began with") {
+    // A rate of zero leaves the weights: each epoch then repeats the first one's numbers, ratios of 1 among them.
+    const auto a = with_memory(), b = with_memory();
+    auto once = parts(1, 1), thrice = parts(3, 1);
+    once.optimiser.learning_rate = thrice.optimiser.learning_rate = 0;
+    trainer<backend> one(a, maker(), once, 3, 1, 0), three(b, maker(), thrice, 3, 1, 0);
+    for (int i = 0; i < 6; ++i) {
+        one.iterate();
+        three.iterate();
+        const auto x = one.take_window(), y = three.take_window();
+        CHECK(y.loss == doctest::Approx(x.loss).epsilon(1e-12));
+        CHECK(y.gradient_norm == doctest::Approx(x.gradient_norm).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("a resumed run equals the uninterrupted one bit for bit") {
+    for (const int threads : {1, 2}) {
+        CAPTURE(threads);
+        run whole(threads, 2, 3);
+        whole.iterate(5);
+        const auto file = whole.saved();
+        run resumed(threads, 2, 3, 99);
+        resumed.iterate(2);
+        resumed.t.load(file);
+        whole.iterate(5);
+        resumed.iterate(5);
+        CHECK(same(resumed.saved(), whole.saved()));
+        CHECK_FALSE(same(resumed.saved(), file));
+    }
+}
+
+TEST_CASE("what does not divide is a sentence") {
+    const auto a = with_memory();
+    CHECK_THROWS_WITH_AS(trainer<backend>(a, maker(), parts(1, 4), 3, 1, 0),
+                         "rollout.minibatches: 6 environments do not divide into 4 equal minibatches", engram::error);
+    CHECK_THROWS_WITH_AS(trainer<backend>(a, maker(), parts(1, 3), 3, 3, 0),
+                         "threads: expected 1 to 2 (the number of environments of a minibatch), got 3", engram::error);
+    CHECK_THROWS_WITH_AS(parts(0, 1).rollout.check(), "rollout.epochs: expected at least one, got 0", engram::error);
+}
