@@ -84,6 +84,7 @@ struct gated final : batch_environment {
         return inner->step(row, action);
     }
     std::optional<trial_event> event(int row) const override { return inner->event(row); }
+    int oracle(int row) const override { return inner->oracle(row); }
     std::span<const std::byte> state(int row) const override { return inner->state(row); }
     void restore(int row, std::span<const std::byte> saved) override { inner->restore(row, saved); }
     std::unique_ptr<batch_environment> inner;
