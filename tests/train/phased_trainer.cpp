@@ -33,6 +33,7 @@ struct sizes {
     std::uint64_t seed = 1;
     int threads = 1;
     std::string uncertainty = "quantiles";
+    bool joint = false;
 };
 
 model::settings settings_of(const sizes& z) {
@@ -63,6 +64,7 @@ struct run {
             0);
         parts.detects = z.uncertainty == "quantiles";
         phase_settings phases;
+        phases.joint = z.joint;
         phases.detector_steps = z.detector;
         phases.detector.environments = phases.detector.batch = phases.memory.batch = z.rows;
         phases.detector.start = z.detector / 10;
@@ -76,7 +78,7 @@ struct run {
         t.optimiser = {.learning_rate = 1e-3, .final_fraction = 0, .epsilon = 1e-8, .clip = 1};
         trainer = std::make_unique<phased_trainer<backend>>(
             policy, parts, phases, t, z.seed, z.threads,
-            (z.uncertainty == "errors" ? 0 : z.detector) + z.memory + z.policy);
+            z.joint ? z.policy : (z.uncertainty == "errors" ? 0 : z.detector) + z.memory + z.policy);
     }
     static task_options options_of(const sizes& z) {
         task_options o;
@@ -234,4 +236,53 @@ TEST_CASE("T-Maze: memory is trained on random play and PPO acts on it, where a 
     run r(z);
     while (r.trainer->steps() < r.trainer->total_steps()) r.trainer->iterate();
     CHECK(r.score(200) > 3.9);
+}
+
+TEST_CASE(
+    "all at once: the policy acts with the moving averages, and a run that is resumed ends like the one that was not") {
+    for (const char* uncertainty : {"quantiles", "errors"})
+        for (const int threads : {1, 2}) {
+            const sizes z{.policy = 1200, .threads = threads, .uncertainty = uncertainty, .joint = true};
+            run whole(z);
+            CHECK(whole.trainer->phase() == training_phase::policy);
+            const auto first = values(*whole.policy.store, "memory.controller.gates.weight");
+            std::vector<safetensors> on_the_way;
+            for (int i = 1; whole.trainer->steps() < whole.trainer->total_steps(); ++i) {
+                whole.trainer->iterate();
+                if (i % 7 == 0) on_the_way.push_back(whole.saved());
+                CHECK(values(*whole.policy.store, "memory.controller.gates.weight") ==
+                      values(*whole.trainer->memory().store, "memory.controller.gates.weight"));
+            }
+            CHECK(values(*whole.policy.store, "memory.controller.gates.weight") != first);
+            for (const auto& [name, loss] : whole.trainer->take_window().losses) CHECK(std::isfinite(loss));
+            const auto end = whole.saved();
+            REQUIRE(on_the_way.size() >= 3);
+            for (const auto& file : on_the_way) {
+                run resumed(z);
+                resumed.trainer->load(file);
+                CHECK(same(resumed.saved(), file));
+                while (resumed.trainer->steps() < resumed.trainer->total_steps()) resumed.trainer->iterate();
+                CHECK(same(resumed.saved(), end));
+            }
+        }
+}
+
+TEST_CASE("all at once: a checkpoint of phases and a replay without room for an episode are a sentence") {
+    run phases({}), joint({.joint = true});
+    CHECK_THROWS_WITH_AS(joint.trainer->load(phases.saved()),
+                         doctest::Contains("is a checkpoint of training in phases; this run trains all at once"),
+                         error);
+    CHECK_THROWS_WITH_AS(phases.trainer->load(joint.saved()),
+                         doctest::Contains("is a checkpoint of training all at once; this run trains in phases"),
+                         error);
+    CHECK_THROWS_WITH_AS(
+        run({.detector = 40, .joint = true}),
+        doctest::Contains("of every environment 5 steps are kept, but an episode of t_maze has up to 11"), error);
+}
+
+TEST_CASE("T-Maze: detector, memory and policy learn all at once, where a memory of noise gives 0.5") {
+    const sizes z{.length = 30, .units = 64, .rows = 64, .detector = 64 * 800, .policy = 64 * 5 * 500, .joint = true};
+    run r(z);
+    while (r.trainer->steps() < r.trainer->total_steps()) r.trainer->iterate();
+    CHECK(r.score(200) > 3.5);
 }

@@ -41,28 +41,11 @@ public:
     /// `detector` is traced for detecting.
     detector_trainer(const traced_agent<Backend>& detector, const environment_maker& make, const detector_settings& s,
                      std::uint64_t seed, std::int64_t total_steps)
-        : detector_(&detector),
-          settings_(s),
-          seed_(seed),
-          total_steps_(total_steps),
-          atoms_(watched_variable(detector, "atoms")),
-          environment_(make(s.environments, 0)),
-          replay_(environment_->info(), s.environments, s.replay.capacity),
-          target_store_(std::make_shared<parameters<real>>(*detector.store)),
-          learner_(*detector.g, detector.store, {.steps = 1, .batch = s.batch, .gradients = true}),
-          target_(*detector.g, target_store_, {.steps = 1, .batch = s.batch}, {atoms_}),
-          optimiser_(s.optimiser, *detector.store),
-          last_action_(static_cast<std::size_t>(s.environments), real(-1)),
-          action_(last_action_.size()),
-          reward_(last_action_.size()),
-          done_(last_action_.size()),
-          shown_(last_action_.size() * static_cast<std::size_t>(detector.task.observation.size())),
-          drawn_reward_(static_cast<std::size_t>(s.batch)),
-          drawn_continues_(drawn_reward_.size()) {
-        s.check();
-        for (int b = 0; b < s.environments; ++b)
-            random_.emplace_back(seed, stream_id("detector action", static_cast<std::uint32_t>(b)));
-    }
+        : detector_trainer(detector, make(s.environments, 0), nullptr, s, seed, total_steps) {}
+    /// The same without environments: it sees what others do in them.
+    detector_trainer(const traced_agent<Backend>& detector, const task_info& task, const detector_settings& s,
+                     std::uint64_t seed, std::int64_t total_steps)
+        : detector_trainer(detector, nullptr, &task, s, seed, total_steps) {}
 
     /// A step of every environment, and an update when there is enough to learn from. Throws, leaving the weights as
     /// they were, when the loss or the gradient is not finite.
@@ -77,12 +60,20 @@ public:
             reward_[i] = static_cast<real>(got.reward);
             done_[i] = got.done;
         }
-        replay_.push(shown_, last_action_, action_, reward_, done_);
-        for (std::size_t i = 0; i < done_.size(); ++i) last_action_[i] = done_[i] ? real(-1) : action_[i];
-        if (replay_.size() > 0 && steps() >= settings_.start) learn();
+        see(shown_, action_, reward_, done_);
     }
 
-    /// Steps of random play over all environments.
+    /// A step of every environment that somebody took, and an update: what was shown [B, F], what was done [B] and what
+    /// that gave [B].
+    void see(std::span<const real> shown, std::span<const real> action, std::span<const real> reward,
+             std::span<const char> done) {
+        replay_.push(shown, last_action_, action, reward, done);
+        for (std::size_t i = 0; i < done.size(); ++i) last_action_[i] = done[i] ? real(-1) : action[i];
+        if (replay_.size() > 0 && steps() >= settings_.start) learn();
+    }
+    const replay<real>& lived() const { return replay_; }
+
+    /// Steps that were seen, over all environments.
     std::int64_t steps() const { return replay_.pushed() * settings_.environments; }
     std::int64_t updates() const { return optimiser_.updates(); }
     double progress() const {
@@ -105,7 +96,7 @@ public:
         save_counters(file, mode, {optimiser_.updates()});
         replay_.save(file, "replay");
         each_part([&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
-        for (int b = 0; b < settings_.environments; ++b)
+        for (int b = 0; environment_ && b < settings_.environments; ++b)
             save_bytes(file, message("environment.", b), environment_->state(b));
     }
     /// Restores what save() wrote; throws before the weights change when the file belongs to another model or phase.
@@ -116,7 +107,7 @@ public:
             (void)file.values<real>("target." + name, shape);
         });
         each_part([&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
-        for (int b = 0; b < settings_.environments; ++b)
+        for (int b = 0; environment_ && b < settings_.environments; ++b)
             environment_->restore(b, std::as_bytes(file.values<std::uint8_t>(message("environment.", b))));
         replay_.load(file, "replay");
         optimiser_.updates() = counters[0];
@@ -134,6 +125,31 @@ public:
 
 private:
     static constexpr const char* mode = "detector";
+
+    detector_trainer(const traced_agent<Backend>& detector, std::unique_ptr<batch_environment> environment,
+                     const task_info* task, const detector_settings& s, std::uint64_t seed, std::int64_t total_steps)
+        : detector_(&detector),
+          settings_(s),
+          seed_(seed),
+          total_steps_(total_steps),
+          atoms_(watched_variable(detector, "atoms")),
+          environment_(std::move(environment)),
+          replay_(environment_ ? environment_->info() : *task, s.environments, s.replay.capacity),
+          target_store_(std::make_shared<parameters<real>>(*detector.store)),
+          learner_(*detector.g, detector.store, {.steps = 1, .batch = s.batch, .gradients = true}),
+          target_(*detector.g, target_store_, {.steps = 1, .batch = s.batch}, {atoms_}),
+          optimiser_(s.optimiser, *detector.store),
+          last_action_(static_cast<std::size_t>(s.environments), real(-1)),
+          action_(last_action_.size()),
+          reward_(last_action_.size()),
+          done_(last_action_.size()),
+          shown_(last_action_.size() * static_cast<std::size_t>(detector.task.observation.size())),
+          drawn_reward_(static_cast<std::size_t>(s.batch)),
+          drawn_continues_(drawn_reward_.size()) {
+        s.check();
+        for (int b = 0; b < s.environments; ++b)
+            random_.emplace_back(seed, stream_id("detector action", static_cast<std::uint32_t>(b)));
+    }
 
     void learn() {
         philox draw(seed_, stream_id("replay", 0) + static_cast<std::uint64_t>(optimiser_.updates()));

@@ -43,6 +43,7 @@ struct memory_phase_settings {
 };
 
 struct phase_settings {
+    bool joint = false;  // detector and memory learn while the policy acts, for all steps of the run
     std::int64_t detector_steps = 4'000'000;  // of random play; not used by a memory that learns from errors
     detector_settings detector;
     memory_phase_settings memory;
@@ -56,4 +57,4 @@ struct phase_settings {
 BOOST_HANA_ADAPT_STRUCT(engram::replay_settings, capacity);
 BOOST_HANA_ADAPT_STRUCT(engram::detector_settings, environments, batch, start, target_period, replay, optimiser);
 BOOST_HANA_ADAPT_STRUCT(engram::memory_phase_settings, steps, batch, optimiser);
-BOOST_HANA_ADAPT_STRUCT(engram::phase_settings, detector_steps, detector, memory);
+BOOST_HANA_ADAPT_STRUCT(engram::phase_settings, joint, detector_steps, detector, memory);

@@ -6,6 +6,9 @@
 // to the next one and stays: the detector's weights measure the uncertainties of phase 2, the moving averages of phase
 // 2 are the frozen memory of phase 3.
 //
+// With phases.joint there is one phase for all three (train/joint_memory.hpp): the policy acts with the moving averages
+// of the memory as they are after every unroll.
+//
 // A checkpoint is the running phase's own, with what later phases need of the ones before it; the trainer that loads it
 // goes on in that phase. Random play is that of task/played_episodes.hpp.
 
@@ -18,6 +21,7 @@
 #include <vector>
 
 #include <engram/train/detector_trainer.hpp>
+#include <engram/train/joint_memory.hpp>
 #include <engram/train/memup_trainer.hpp>
 #include <engram/train/trainer.hpp>
 
@@ -56,7 +60,8 @@ public:
           fast_(parts_.trace(purpose::remembering)),
           slow_(parts_.trace(purpose::generating)) {
         phases_.check();
-        if (!parts_.detects) phases_.detector_steps = 0;
+        if (!parts_.detects || phases_.joint) phases_.detector_steps = 0;
+        if (phases_.joint) phases_.memory.steps = 0;
         // Known now, not only when the phase begins.
         require(fast_.schedule->rollout <= parts_.play->info().steps, "learner.memory.rollout: a rollout of ",
                 fast_.schedule->rollout, " steps is longer than a sequence of ", parts_.play->info().name,
@@ -82,6 +87,9 @@ public:
             if (done_[1] >= phases_.memory.steps) begin(training_phase::policy);
         } else {
             acting_->iterate();
+            if (!joint_) return;
+            joint_->follow(*acting_);
+            hand_over_memory();
         }
     }
 
@@ -100,15 +108,16 @@ public:
         training_window w;
         const double none = std::numeric_limits<double>::quiet_NaN();
         double quantile = none, chosen = none, current = none;
-        if (detecting_) {
-            w = detecting_->take_window();
-            quantile = w.loss;
-        } else if (remembering_) {
-            const memup_window m = remembering_->take_window();
-            w.loss = m.loss, w.gradient_norm = m.gradient_norm, w.learning_rate = m.learning_rate;
+        if (acting_) w = acting_->take_window();
+        if (auto* t = joint_ ? &joint_->remembering : remembering_.get()) {
+            const memup_window m = t->take_window();
+            if (!joint_) w.loss = m.loss, w.gradient_norm = m.gradient_norm, w.learning_rate = m.learning_rate;
             chosen = m.chosen_loss, current = m.current_loss;
-        } else {
-            w = acting_->take_window();
+        }
+        if (auto* t = joint_ ? &joint_->detecting : detecting_.get()) {
+            training_window d = t->take_window();
+            quantile = d.loss;
+            if (!joint_) w = std::move(d);
         }
         auto losses = std::move(w.losses);
         w.losses = {{"detector_loss", quantile}, {"memory_uncertain_loss", chosen}, {"memory_current_loss", current}};
@@ -130,24 +139,28 @@ public:
         if (detecting_) detecting_->save(file);
         if (remembering_) remembering_->save(file);
         if (acting_) acting_->save(file);
+        if (joint_) joint_->save(file);
         if (remembering_ && parts_.detects) add_weights(file, detector_before, *detector_.store);
-        if (acting_) add_weights(file, memory_before, *slow_.store);
+        if (acting_ && !joint_) add_weights(file, memory_before, *slow_.store);
         file.add("phases.steps", {2}, std::vector<std::int64_t>{done_[0], done_[1]});
     }
     /// Goes on where save() was; throws before anything changes when the file belongs to another model.
     void load(const safetensors& file) {
         const std::string mode = file.text_at("training_mode");
+        require(joint_memory<Backend>::wrote(file) == phases_.joint, file.source(), ": is a checkpoint of training ",
+                phases_.joint ? "in phases; this run trains all at once" : "all at once; this run trains in phases");
         const auto done = file.values<std::int64_t>("phases.steps", {2});
         const training_phase wanted = mode == "detector" ? training_phase::detector
                                       : mode == "memup"  ? training_phase::memory
                                                          : training_phase::policy;
         if (wanted == training_phase::memory && parts_.detects) take_weights(file, detector_before, *detector_.store);
-        if (wanted == training_phase::policy) take_weights(file, memory_before, *slow_.store);
+        if (wanted == training_phase::policy && !phases_.joint) take_weights(file, memory_before, *slow_.store);
         forget_after(wanted);
         begin(wanted);
         if (detecting_) detecting_->load(file);
         if (remembering_) remembering_->load(file);
         if (acting_) acting_->load(file);
+        if (joint_) joint_->load(file);
         done_[0] = done[0], done_[1] = done[1];
     }
 
@@ -157,7 +170,7 @@ private:
 
     void begin(training_phase next) {
         phase_ = next;
-        detecting_.reset(), remembering_.reset(), acting_.reset();
+        detecting_.reset(), remembering_.reset(), acting_.reset(), joint_.reset();
         const int rows = phases_.memory.batch;
         if (next == training_phase::detector) {
             detecting_ = std::make_unique<detector_trainer<Backend>>(detector_, parts_.environments, phases_.detector,
@@ -174,6 +187,10 @@ private:
             hand_over_memory();
             acting_ = std::make_unique<trainer<Backend>>(*policy_, parts_.environments, settings_, seed_, threads_,
                                                          total_steps_ - phases_.detector_steps - phases_.memory.steps);
+            if (!phases_.joint) return;
+            joint_ = std::make_unique<joint_memory<Backend>>(
+                detector_, fast_, slow_, parts_.environments(1, 0)->info(), parts_.play->info(), parts_.detects,
+                phases_, settings_.rollout.environments, seed_, threads_, total_steps_);
         }
     }
 
@@ -229,6 +246,7 @@ private:
     std::unique_ptr<detector_trainer<Backend>> detecting_;
     std::unique_ptr<memup_trainer<Backend>> remembering_;
     std::unique_ptr<trainer<Backend>> acting_;
+    std::unique_ptr<joint_memory<Backend>> joint_;
 };
 
 }  // namespace engram

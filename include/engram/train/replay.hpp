@@ -74,16 +74,34 @@ public:
     std::int64_t pushed() const { return pushed_; }
     std::int64_t bytes() const { return steps_ * rows_ * (width_ + 3 + static_cast<std::int64_t>(sizeof(Real))); }
 
+    /// What is there step by step: steps oldest() ... pushed() - 1 of every row, at most steps() of them.
+    struct moment {
+        int last_action, action;  // last_action is -1 at an episode's start
+        Real reward;
+        bool done;
+    };
+    int rows() const { return static_cast<int>(rows_); }
+    int width() const { return static_cast<int>(width_); }
+    std::int64_t steps() const { return steps_; }
+    std::int64_t oldest() const { return pushed_ > steps_ ? pushed_ - steps_ : 0; }
+    moment at(std::int64_t step, int row) const {
+        const auto i = static_cast<std::size_t>(step % steps_ * rows_ + row);
+        return {last_action_[i] == none ? -1 : last_action_[i], action_[i], reward_[i], done_[i] != 0};
+    }
+    void observe(std::int64_t step, int row, float* to) const {
+        const std::uint8_t* codes = observation_.data() + (step % steps_ * rows_ + row) * width_;
+        for (std::int64_t f = 0; f < width_; ++f) to[f] = static_cast<float>(decode(codes[f]));
+    }
+
     /// Fills `to` with transitions, each drawn uniformly from all that are there.
     void draw(philox& random, const transition_batch<Real>& to) const {
         require(size() > 0, "replay: nothing to draw from yet; two steps of every environment are needed");
-        const std::int64_t oldest = pushed_ > steps_ ? pushed_ - steps_ : 0;
         const auto all = static_cast<std::uint64_t>(size());
         const auto F = static_cast<std::size_t>(width_);
         for (std::size_t i = 0; i < to.action.size(); ++i) {
             const std::uint64_t high = random.next();
             const auto chosen = static_cast<std::int64_t>((high << 32 | random.next()) % all);
-            const std::int64_t step = oldest + chosen / rows_, row = chosen % rows_;
+            const std::int64_t step = oldest() + chosen / rows_, row = chosen % rows_;
             const auto now = static_cast<std::size_t>(step % steps_ * rows_ + row),
                        next = static_cast<std::size_t>((step + 1) % steps_ * rows_ + row);
             for (std::size_t f = 0; f < F; ++f) {

@@ -54,13 +54,7 @@ public:
         bool any = false;
         for (int b = 0; b < rows_; ++b) {
             any |= position(b) == 0;
-            if (drawn_[at(b)]) continue;
-            const auto index = static_cast<std::uint64_t>(episode(b) * total_ + first_row_ + b);
-            put(b, index);
-            place_[at(3 * b + 1)] = source_->length(level_, seed_, index);
-            require(length(b) > 0 && length(b) <= info().steps, info().name, ": a sequence of ", length(b),
-                    " steps, expected 1 to ", info().steps);
-            drawn_[at(b)] = 1;
+            if (!drawn_[at(b)]) draw(b);
         }
         return any;
     }
@@ -133,17 +127,27 @@ public:
         for (int b = 0; b < rows_; ++b) reset[at(b)] = first(b) == 0 ? real(1) : real(0);
     }
 
-    /// Where the rows stand, for checkpoints; loading draws their episodes again.
+    /// Where the rows stand, for checkpoints; loading draws the episodes that are under way again. The others are drawn
+    /// when they begin: what a source gives may depend on the time.
     std::span<std::int64_t> places() { return place_; }
     void redraw() {
         std::fill(drawn_.begin(), drawn_.end(), char{0});
-        draw();
+        for (int b = 0; b < rows_; ++b)
+            if (position(b) > 0) draw(b);
     }
 
 private:
     static std::size_t at(int i) { return static_cast<std::size_t>(i); }
     static std::size_t size(int n) { return static_cast<std::size_t>(n); }
     std::size_t cell(int b, int k) const { return size(k) * size(rows_) + size(b); }
+    void draw(int b) {
+        const auto index = static_cast<std::uint64_t>(episode(b) * total_ + first_row_ + b);
+        put(b, index);
+        place_[at(3 * b + 1)] = source_->length(level_, seed_, index);
+        require(length(b) > 0 && length(b) <= info().steps, info().name, ": a sequence of ", length(b),
+                " steps, expected 1 to ", info().steps);
+        drawn_[at(b)] = 1;
+    }
     void put(int b, std::uint64_t index) {
         const auto put_at = [&](std::vector<float>& v, int width) {
             return v.empty() ? nullptr : v.data() + size(b) * size(width);

@@ -215,6 +215,8 @@ public:
     training_window take_window() { return std::exchange(window_, {}); }
     const traced_agent<Backend>& agent() const { return *agent_; }
     training_shard<Backend>& shard(std::size_t i) { return *shards_[i]; }
+    /// Their rows one after the other are the environments in order.
+    std::size_t shards() const { return shards_.size(); }
 
     /// Adds everything that the next iteration depends on.
     void save(safetensors& file) {
