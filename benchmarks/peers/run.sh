@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Runs the same work here and in PyTorch in turn, several rounds, and prints the ratios of the medians.
-#   benchmarks/peers/run.sh [core|update|all] [CORE_PROGRAM [UPDATE_PROGRAM]]
-# Programs default to build/bin/benchmark-mra_core and build/bin/benchmark-mra_update. Both sides read the same weights, inputs
+#   benchmarks/peers/run.sh [core|update|memup|all] [CORE_PROGRAM [UPDATE_PROGRAM [MEMUP_PROGRAM]]]
+# Programs default to build/bin/benchmark-mra_core, -mra_update and -memup_step. Both sides read the same weights, inputs
 # and memory from one file; their outputs and gradients are compared before anything is timed. A missing program leaves
 # the PyTorch figures alone. Environment:
 #   ENGRAM_PEERS_PYTHON  interpreter of the environment made by setup.sh
 #   ROUNDS (5), THREADS ("1 2"), CORE_REPEATS (5), UPDATE_REPEATS (1), STEPS (50), BATCH (16), TOLERANCE (1e-3);
 #                        the update is allowed ten times as much: where two pixels of a pooling window are equal but for
 #                        rounding, either side may send the gradient to another one
+#   MEMUP_MODELS         of memup: "memup tbptt_lstm bptt_lstm bptt_srnn bptt_transformer"; T = 520, B = 128
+#   MEMUP_REPEATS (1)    passes a round; losses and gradient norms of the first updates are compared, dropout off
 #   RESULTS              file that receives every JSON line; a temporary one by default
 set -euo pipefail
 
@@ -16,13 +18,14 @@ here="$(cd "$(dirname "$0")" && pwd)"
 what="${1:-all}"
 core="${2:-build/bin/benchmark-mra_core}"
 update="${3:-build/bin/benchmark-mra_update}"
+memup="${4:-build/bin/benchmark-memup_step}"
 python="${ENGRAM_PEERS_PYTHON:-${ENGRAM_PEERS_VENV:-$HOME/.cache/engram/peers}/bin/python}"
 rounds="${ROUNDS:-5}"
 threads="${THREADS:-1 2}"
 shape=(--steps "${STEPS:-50}" --batch "${BATCH:-16}")
 
-case "$what" in core | update | all) ;; *)
-    echo "run.sh: '$what' is none of core, update, all" >&2
+case "$what" in core | update | memup | all) ;; *)
+    echo "run.sh: '$what' is none of core, update, memup, all" >&2
     exit 2
     ;;
 esac
@@ -72,6 +75,38 @@ one() {
     done
 }
 
-if [ "$what" != update ]; then one mra_core "$core" "${CORE_REPEATS:-5}" "${TOLERANCE:-1e-3}"; fi
-if [ "$what" != core ]; then one mra_update "$update" "${UPDATE_REPEATS:-1}" "$(awk -v t="${TOLERANCE:-1e-3}" 'BEGIN { print 10 * t }')"; fi
+# memup_models: as `one`, but the weights and the sequences come from the program
+memup_models() {
+    local model round count updates weights
+    local models="${MEMUP_MODELS:-memup tbptt_lstm bptt_lstm bptt_srnn bptt_transformer}"
+    if [ ! -x "$memup" ]; then
+        echo "run.sh: no program '$memup', which writes the weights of memup" >&2
+        return
+    fi
+    for model in $models; do
+        echo "== $model"
+        case "$model" in bptt_*) updates=2 ;; *) updates=28 ;; esac
+        "$memup" --model "$model" --updates "$updates" --dropout 0 --repeats 0 --weights "$folder/$model.safetensors" \
+            --outputs "$folder/$model-engram.safetensors" > /dev/null
+        "$python" "$here/memup.py" --model "$model" --repeats 0 --dropout 0 --weights "$folder/$model.safetensors" \
+            --outputs "$folder/$model-torch.safetensors"
+        "$python" "$here/compare.py" "$folder/$model-torch.safetensors" "$folder/$model-engram.safetensors" \
+            --tolerance "${TOLERANCE:-1e-3}"
+    done
+    for ((round = 0; round < rounds; round++)); do
+        for model in $models; do
+            weights="$folder/$model.safetensors"
+            for count in $threads; do
+                keep engram "$model" "$("$memup" --model "$model" --threads "$count" \
+                    --repeats "${MEMUP_REPEATS:-1}" | tail -n 1)"
+                keep torch "$model" "$("$python" "$here/memup.py" --model "$model" --threads "$count" --warmup 1 \
+                    --repeats "${MEMUP_REPEATS:-1}" --weights "$weights" | tail -n 1)"
+            done
+        done
+    done
+}
+
+if [ "$what" = memup ] || [ "$what" = all ]; then memup_models; fi
+if [ "$what" = core ] || [ "$what" = all ]; then one mra_core "$core" "${CORE_REPEATS:-5}" "${TOLERANCE:-1e-3}"; fi
+if [ "$what" = update ] || [ "$what" = all ]; then one mra_update "$update" "${UPDATE_REPEATS:-1}" "$(awk -v t="${TOLERANCE:-1e-3}" 'BEGIN { print 10 * t }')"; fi
 "$python" "$here/ratios.py" "$results"
