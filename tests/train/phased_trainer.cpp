@@ -284,5 +284,5 @@ TEST_CASE("T-Maze: detector, memory and policy learn all at once, where a memory
     const sizes z{.length = 30, .units = 64, .rows = 64, .detector = 64 * 800, .policy = 64 * 5 * 500, .joint = true};
     run r(z);
     while (r.trainer->steps() < r.trainer->total_steps()) r.trainer->iterate();
-    CHECK(r.score(200) > 3.5);
+    CHECK(r.score(200) > 3.5);  // once it had learnt, two seeds moved between 3.7 and 4
 }
