@@ -39,7 +39,8 @@ public:
           // The last step has no step after it: one more than can be drawn.
           steps_(capacity / std::max(rows, 1) + 1),
           lowest_(static_cast<Real>(task.lowest)),
-          step_((static_cast<Real>(task.highest) - static_cast<Real>(task.lowest)) / levels) {
+          highest_(static_cast<Real>(task.highest)),
+          step_((highest_ - lowest_) / levels) {
         require(rows > 0, "replay: expected at least one environment, got ", rows);
         require(capacity >= rows, "replay: a capacity of ", capacity,
                 " transitions, expected at least one for each of ", rows, " environments");
@@ -161,14 +162,17 @@ private:
         const Real code = std::round((x - lowest_) / step_);
         return static_cast<std::uint8_t>(code > 0 ? (code < levels ? code : Real(levels)) : Real(0));
     }
-    Real decode(std::uint8_t code) const { return lowest_ + step_ * code; }
+    /// Exact at the ends and in the middle, whether or not the compiler fuses the sum.
+    Real decode(std::uint8_t code) const {
+        return (lowest_ * static_cast<Real>(levels - code) + highest_ * static_cast<Real>(code)) / levels;
+    }
     static Real number(std::uint8_t index) { return index == none ? Real(-1) : static_cast<Real>(index); }
 
     std::string task_;
     std::int64_t width_;
     int actions_;
     std::int64_t rows_, steps_;
-    Real lowest_, step_;
+    Real lowest_, highest_, step_;
     std::vector<std::uint8_t> observation_, last_action_, action_, done_;
     std::vector<Real> reward_;
     std::int64_t pushed_ = 0;

@@ -76,7 +76,7 @@ TEST_CASE("a row has mean zero and variance one before gain and bias; equal numb
 }
 
 TEST_CASE("gradients agree with central differences") {
-    for (const int width : {1, 5, 8, 19}) {
+    for (const int width : {3, 5, 8, 19}) {  // of one column or two the gradient is zero, and its difference noise
         const auto report = check(width, [](auto&, auto x, const auto& w) { return layer_norm("y", x, w); });
         INFO(width, ": ", report.where);
         CHECK(report.worst < 1e-6);
