@@ -4,9 +4,11 @@
 // Everything that needs no more than Eigen, xtensor, Boost.Hana and zlib: the engine, the policies, the catalogue, the
 // tasks.
 //
-// Checkpoints hold JSON, whose parser would double the time of this include: <engram/train/trainer.hpp> and
-// <engram/train/asynchronous.hpp>, <engram/io/json.hpp> and <engram/io/safetensors.hpp> are included by name, and so is
-// what reports (engram/evaluate) and programs (engram/program) are made of.
+// What would double the time of this include is included by name: the trainers, checkpoints and their JSON
+// (engram/train, <engram/io/json.hpp>, <engram/io/safetensors.hpp>), the lists of all tasks, which instantiate every
+// environment
+// (<engram/task/registry.hpp>, <engram/task/sequence_registry.hpp>, <engram/task/time_step.hpp>), and what reports
+// (engram/evaluate) and programs (engram/program) are made of.
 
 #include <engram/core/aligned.hpp>
 #include <engram/core/device.hpp>
@@ -146,11 +148,9 @@
 #include <engram/task/ray_caster.hpp>
 #include <engram/task/recall_sequences.hpp>
 #include <engram/task/recognition_level.hpp>
-#include <engram/task/registry.hpp>
 #include <engram/task/room.hpp>
 #include <engram/task/rotation.hpp>
 #include <engram/task/sequence.hpp>
-#include <engram/task/sequence_registry.hpp>
 #include <engram/task/sequence_stream.hpp>
 #include <engram/task/sight.hpp>
 #include <engram/task/solids.hpp>
@@ -164,7 +164,6 @@
 #include <engram/task/suite_level.hpp>
 #include <engram/task/t_maze.hpp>
 #include <engram/task/texture.hpp>
-#include <engram/task/time_step.hpp>
 #include <engram/task/transitive_inference.hpp>
 #include <engram/task/two_colors.hpp>
 #include <engram/task/what_then_where.hpp>
