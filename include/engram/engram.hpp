@@ -5,10 +5,9 @@
 // tasks.
 //
 // What would double the time of this include is included by name: the trainers, checkpoints and their JSON
-// (engram/train, <engram/io/json.hpp>, <engram/io/safetensors.hpp>), the lists of all tasks, which instantiate every
-// environment
-// (<engram/task/registry.hpp>, <engram/task/sequence_registry.hpp>, <engram/task/time_step.hpp>), and what reports
-// (engram/evaluate) and programs (engram/program) are made of.
+// (engram/train, <engram/io/json.hpp>, <engram/io/safetensors.hpp>); the lists of all tasks, which instantiate every
+// environment (<engram/task/registry.hpp>, <engram/task/sequence_registry.hpp>, <engram/task/time_step.hpp>); and what
+// reports (engram/evaluate) and programs (engram/program) are made of.
 
 #include <engram/core/aligned.hpp>
 #include <engram/core/device.hpp>
