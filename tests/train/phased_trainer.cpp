@@ -20,6 +20,8 @@
 #include <engram/task/played_episodes.hpp>
 #include <engram/task/t_maze.hpp>
 
+#include "same_file.hpp"
+
 using namespace engram;
 
 namespace {
@@ -110,13 +112,6 @@ struct run {
     traced_agent<backend> policy;
     std::unique_ptr<phased_trainer<backend>> trainer;
 };
-
-bool same(const safetensors& a, const safetensors& b) {
-    if (a.tensors.size() != b.tensors.size()) return false;
-    for (const auto& [name, t] : a.tensors)
-        if (!b.contains(name) || b.at(name).data != t.data) return false;
-    return a.metadata == b.metadata;
-}
 
 std::vector<float> values(const parameters<float>& store, const std::string& name) {
     const auto p = store.find(name);
@@ -281,8 +276,8 @@ TEST_CASE("all at once: a checkpoint of phases and a replay without room for an 
 }
 
 TEST_CASE("T-Maze: detector, memory and policy learn all at once, where a memory of noise gives 0.5") {
-    const sizes z{.length = 30, .units = 64, .rows = 64, .detector = 64 * 800, .policy = 64 * 5 * 500, .joint = true};
+    const sizes z{.length = 30, .units = 64, .rows = 64, .detector = 64 * 800, .policy = 64 * 5 * 1000, .joint = true};
     run r(z);
     while (r.trainer->steps() < r.trainer->total_steps()) r.trainer->iterate();
-    CHECK(r.score(200) > 3.5);  // once it had learnt, two seeds moved between 3.7 and 4
+    CHECK(r.score(200) > 3.9);
 }

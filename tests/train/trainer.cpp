@@ -6,6 +6,7 @@
 
 #include <engram/train/trainer.hpp>
 
+#include "same_file.hpp"
 #include "small_agent.hpp"
 
 using namespace small;
@@ -33,13 +34,6 @@ struct run {
     traced_agent<backend> a;
     trainer<backend> t;
 };
-
-bool same(const safetensors& a, const safetensors& b) {
-    if (a.tensors.size() != b.tensors.size()) return false;
-    for (const auto& [name, t] : a.tensors)
-        if (!b.contains(name) || b.at(name).data != t.data) return false;
-    return true;
-}
 
 }  // namespace
 

@@ -111,11 +111,9 @@ public:
         learner.forward();
         learner.backward();
         steps_ += std::int64_t{settings_.rollout.unroll} * rows_;
-        if (!std::isfinite(learner.loss())) stop_training(steps_, "loss", learner.loss(), learner.first_non_finite());
         window_.learning_rate = optimiser_.learning_rate(progress());
-        window_.gradient_norm = optimiser_.update(*agent_->store, learner.gradient(), progress());
-        if (!std::isfinite(window_.gradient_norm))
-            stop_training(steps_, "gradient norm", window_.gradient_norm, learner.first_non_finite());
+        window_.gradient_norm = update_weights(optimiser_, *agent_->store, learner.gradient(), learner.loss(), steps_,
+                                               progress(), std::vector<program<Backend>*>{&learner});
         publish();
         window_.loss = learner.loss();
         window_.losses = learner.losses();

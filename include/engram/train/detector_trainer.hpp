@@ -89,10 +89,7 @@ public:
 
     void save(safetensors& file) {
         save_weights(file, *detector_->store, optimiser_);
-        each_parameter(
-            *target_store_, [&](const std::string& name, const auto& shape, std::ptrdiff_t at, std::size_t n) {
-                file.add<real>("target." + name, shape, std::span<const real>(target_store_->flat().data() + at, n));
-            });
+        save_values(file, "target.", *target_store_);
         save_counters(file, mode, {optimiser_.updates()});
         replay_.save(file, "replay");
         each_part([&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
@@ -103,22 +100,14 @@ public:
     void load(const safetensors& file) {
         const auto counters = load_counters(file, mode, 1);
         check_weights(file, *detector_->store);
-        each_parameter(*target_store_, [&](const std::string& name, const auto& shape, std::ptrdiff_t, std::size_t) {
-            (void)file.values<real>("target." + name, shape);
-        });
+        check_values(file, "target.", *target_store_);
         each_part([&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
         for (int b = 0; environment_ && b < settings_.environments; ++b)
             environment_->restore(b, std::as_bytes(file.values<std::uint8_t>(message("environment.", b))));
         replay_.load(file, "replay");
         optimiser_.updates() = counters[0];
         load_weights(file, *detector_->store, optimiser_);
-        {
-            auto edit = target_store_->edit();
-            each_parameter(*target_store_, [&](const std::string& name, const auto&, std::ptrdiff_t at, std::size_t) {
-                const auto values = file.values<real>("target." + name);
-                std::copy(values.begin(), values.end(), edit.flat().data() + at);
-            });
-        }
+        load_values(file, "target.", *target_store_);
         each_part([&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
         window_ = {};
     }

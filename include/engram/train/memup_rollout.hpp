@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <engram/model/traced_agent.hpp>
+#include <engram/train/saved_state.hpp>
 #include <engram/train/sequence_rows.hpp>
 
 namespace engram {
@@ -137,10 +138,7 @@ public:
         if (context) body(prefix + ".contexts", raw(std::span(contexts)));
         for (auto* p : programs())
             for (const auto& name : p->state_names()) body(prefix + ".state." + name, raw(p->state(name)));
-        for (std::size_t r = 0; r < memory.resource_count(); ++r) {
-            std::size_t k = 0;
-            for (auto part : memory.bound_resource(r)->bytes()) body(message(prefix, ".resource.", r, ".", k++), part);
-        }
+        each_resource(memory, prefix, body);
     }
 
 private:

@@ -24,6 +24,7 @@
 #include <engram/train/optimiser.hpp>
 #include <engram/train/saved_state.hpp>
 #include <engram/train/sequence_trainer.hpp>
+#include <engram/train/weight_update.hpp>
 
 namespace engram {
 
@@ -80,19 +81,16 @@ public:
         rollout_tally all;
         for (const auto& s : shards_) all += s->counted;
         pool_.run([&](int i) { shards_[static_cast<std::size_t>(i)]->sweep(all, number); });
-        const auto total = shards_[0]->memory.gradient();
-        for (std::size_t i = 0; i < shards_.size(); ++i)
-            for (auto* p : shards_[i]->programs()) {
-                const auto more = p->gradient();
-                for (std::size_t j = 0; more.data() != total.data() && j < total.size(); ++j) total[j] += more[j];
-            }
-        double loss = 0;
-        for (auto& s : shards_) loss += s->pairs.loss();
-        if (!std::isfinite(loss)) stop("loss", loss);
+        std::vector<program<Backend>*> all_programs, all_pairs;
+        for (auto& s : shards_) {
+            for (auto* p : s->programs()) all_programs.push_back(p);
+            all_pairs.push_back(&s->pairs);
+        }
+        const auto total = sum_gradients(all_programs);
         keep_only(part, total);
+        const double loss = sum_losses(all_pairs);
         auto& stepped = part == prediction_schedule::part::predictor ? predictor_optimiser_ : optimiser_;
-        const double norm = stepped.update(*fast_->store, total, progress());
-        if (!std::isfinite(norm)) stop("gradient norm", norm);
+        const double norm = update_weights(stepped, *fast_->store, total, loss, steps_, progress(), all_programs);
         if (updates() % plan_.period == 0) follow();
         for (auto& s : shards_) s->finish();
         steps_ += all.steps;
@@ -128,10 +126,7 @@ public:
     /// Adds everything that the next update depends on.
     void save(safetensors& file) {
         save_weights(file, *fast_->store, optimiser_);
-        each_parameter(
-            *slow_->store, [&](const std::string& name, const auto& shape, std::ptrdiff_t at, std::size_t n) {
-                file.add<real>("slow." + name, shape, std::span<const real>(slow_->store->flat().data() + at, n));
-            });
+        save_values(file, "slow.", *slow_->store);
         save_counters(file, mode, {optimiser_.updates(), predictor_optimiser_.updates(), steps_});
         each_part([&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
     }
@@ -139,21 +134,13 @@ public:
     void load(const safetensors& file) {
         const auto counters = load_counters(file, mode, 3);
         check_weights(file, *fast_->store);
-        each_parameter(*slow_->store, [&](const std::string& name, const auto& shape, std::ptrdiff_t, std::size_t) {
-            (void)file.values<real>("slow." + name, shape);
-        });
+        check_values(file, "slow.", *slow_->store);
         each_part([&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
         optimiser_.updates() = counters[0];
         predictor_optimiser_.updates() = counters[1];
         steps_ = counters[2];
         load_weights(file, *fast_->store, optimiser_);
-        {
-            auto edit = slow_->store->edit();
-            each_parameter(*slow_->store, [&](const std::string& name, const auto&, std::ptrdiff_t at, std::size_t) {
-                const auto values = file.values<real>("slow." + name);
-                std::copy(values.begin(), values.end(), edit.flat().data() + at);
-            });
-        }
+        load_values(file, "slow.", *slow_->store);
         each_part([&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
         for (auto& s : shards_) s->rows.redraw();
         window_ = {};
@@ -200,15 +187,6 @@ private:
         window_.current_loss += mean(current, all.current);
         window_.judged_share += mean(static_cast<double>(all.judged), all.chosen);
         window_.mean_distance += mean(static_cast<double>(all.distance), all.chosen);
-    }
-
-    [[noreturn]] void stop(const char* what, double number) {
-        std::string where;
-        for (auto& s : shards_)
-            for (const auto* p : s->programs())
-                if (where.empty()) where = p->first_non_finite();
-        fail("training stopped at step ", steps_, ": the ", what, " is ", number,
-             "; first non-finite value: ", where.empty() ? std::string("a gradient") : where);
     }
 
     const traced_agent<Backend>* fast_;

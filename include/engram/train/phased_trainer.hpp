@@ -140,8 +140,8 @@ public:
         if (remembering_) remembering_->save(file);
         if (acting_) acting_->save(file);
         if (joint_) joint_->save(file);
-        if (remembering_ && parts_.detects) add_weights(file, detector_before, *detector_.store);
-        if (acting_ && !joint_) add_weights(file, memory_before, *slow_.store);
+        if (remembering_ && parts_.detects) save_values(file, detector_before, *detector_.store);
+        if (acting_ && !joint_) save_values(file, memory_before, *slow_.store);
         file.add("phases.steps", {2}, std::vector<std::int64_t>{done_[0], done_[1]});
     }
     /// Goes on where save() was; throws before anything changes when the file belongs to another model.
@@ -153,8 +153,8 @@ public:
         const training_phase wanted = mode == "detector" ? training_phase::detector
                                       : mode == "memup"  ? training_phase::memory
                                                          : training_phase::policy;
-        if (wanted == training_phase::memory && parts_.detects) take_weights(file, detector_before, *detector_.store);
-        if (wanted == training_phase::policy && !phases_.joint) take_weights(file, memory_before, *slow_.store);
+        if (wanted == training_phase::memory && parts_.detects) load_values(file, detector_before, *detector_.store);
+        if (wanted == training_phase::policy && !phases_.joint) load_values(file, memory_before, *slow_.store);
         forget_after(wanted);
         begin(wanted);
         if (detecting_) detecting_->load(file);
@@ -214,22 +214,6 @@ private:
             if (!name.starts_with("memory.")) return;
             const auto to = policy_->store->find(name);
             std::copy_n(slow_.store->flat().data() + at, n, edit.values(to));
-        });
-    }
-
-    static void add_weights(safetensors& file, const std::string& prefix, const parameters<real>& store) {
-        each_parameter(store, [&](const std::string& name, const auto& shape, std::ptrdiff_t at, std::size_t n) {
-            file.add<real>(prefix + name, shape, std::span<const real>(store.flat().data() + at, n));
-        });
-    }
-    static void take_weights(const safetensors& file, const std::string& prefix, parameters<real>& store) {
-        each_parameter(store, [&](const std::string& name, const auto& shape, std::ptrdiff_t, std::size_t) {
-            (void)file.values<real>(prefix + name, shape);
-        });
-        auto edit = store.edit();
-        each_parameter(store, [&](const std::string& name, const auto&, std::ptrdiff_t at, std::size_t) {
-            const auto values = file.values<real>(prefix + name);
-            std::copy(values.begin(), values.end(), edit.flat().data() + at);
         });
     }
 

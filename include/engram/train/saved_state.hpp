@@ -8,6 +8,7 @@
 //
 // Loading checks everything before anything changes.
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -38,6 +39,29 @@ template <class Real, class Body>
 void each_parameter(const parameters<Real>& store, Body body) {
     for (const auto& e : store.entries())
         body(e.name, std::vector<std::int64_t>{e.rows, e.columns}, e.offset, static_cast<std::size_t>(e.size()));
+}
+
+/// Weights alone, such as moving averages or a target network: <prefix><parameter>.
+template <class Real>
+void save_values(safetensors& file, const std::string& prefix, const parameters<Real>& store) {
+    each_parameter(store, [&](const std::string& name, const auto& shape, std::ptrdiff_t at, std::size_t n) {
+        file.add<Real>(prefix + name, shape, std::span<const Real>(store.flat().data() + at, n));
+    });
+}
+template <class Real>
+void check_values(const safetensors& file, const std::string& prefix, const parameters<Real>& store) {
+    each_parameter(store, [&](const std::string& name, const auto& shape, std::ptrdiff_t, std::size_t) {
+        (void)file.values<Real>(prefix + name, shape);
+    });
+}
+template <class Real>
+void load_values(const safetensors& file, const std::string& prefix, parameters<Real>& store) {
+    check_values(file, prefix, store);
+    auto edit = store.edit();
+    each_parameter(store, [&](const std::string& name, const auto&, std::ptrdiff_t at, std::size_t) {
+        const auto values = file.values<Real>(prefix + name);
+        std::copy(values.begin(), values.end(), edit.flat().data() + at);
+    });
 }
 
 template <class Real>
@@ -84,17 +108,31 @@ void load_weights(const safetensors& file, parameters<Real>& store, optimiser<Re
     });
 }
 
+// --- programs ---
+
+/// What a program's resources hold, part by part: <prefix>.resource.<r>.<part>.
+template <class Backend, class Body>
+void each_resource(program<Backend>& p, const std::string& prefix, Body body) {
+    for (std::size_t r = 0; r < p.resource_count(); ++r) {
+        std::size_t k = 0;
+        for (auto part : p.bound_resource(r)->bytes()) body(message(prefix, ".resource.", r, ".", k++), part);
+    }
+}
+
+/// The states that a program carries, and its resources.
+template <class Backend, class Body>
+void each_state(program<Backend>& p, const std::string& prefix, Body body) {
+    for (const auto& name : p.state_names()) body(prefix + ".state." + name, std::as_writable_bytes(p.state(name)));
+    each_resource(p, prefix, body);
+}
+
 // --- actors ---
 
 /// Every block of plain bytes of an actor but its environments.
 template <class Backend, class Body>
 void each_part(actor<Backend>& a, const std::string& prefix, Body body) {
     const auto raw = [](auto span) { return std::as_writable_bytes(span); };
-    for (const auto& name : a.program().state_names()) body(prefix + ".state." + name, raw(a.program().state(name)));
-    for (std::size_t r = 0; r < a.program().resource_count(); ++r) {
-        std::size_t k = 0;
-        for (auto part : a.program().bound_resource(r)->bytes()) body(message(prefix, ".resource.", r, ".", k++), part);
-    }
+    each_state(a.program(), prefix, body);
     body(prefix + ".last_action", raw(a.last_action()));
     body(prefix + ".last_reward", raw(a.last_reward()));
     body(prefix + ".reset", raw(a.reset()));

@@ -17,6 +17,7 @@
 #include <engram/train/optimiser.hpp>
 #include <engram/train/saved_state.hpp>
 #include <engram/train/sequence_batch.hpp>
+#include <engram/train/weight_update.hpp>
 
 namespace engram {
 
@@ -79,16 +80,10 @@ public:
             s.learner.forward();
             s.learner.backward();
         });
-        const auto total = shards_[0]->learner.gradient();
-        for (std::size_t i = 1; i < shards_.size(); ++i) {
-            const auto part = shards_[i]->learner.gradient();
-            for (std::size_t j = 0; j < total.size(); ++j) total[j] += part[j];
-        }
-        double loss = 0;
-        for (auto& s : shards_) loss += s->learner.loss();
-        if (!std::isfinite(loss)) stop("loss", loss);
-        const double norm = optimiser_.update(*model_->store, total, progress());
-        if (!std::isfinite(norm)) stop("gradient norm", norm);
+        const auto programs = learners();
+        const double loss = sum_losses(programs);
+        const double norm =
+            update_weights(optimiser_, *model_->store, sum_gradients(programs), loss, steps(), progress(), programs);
         note(loss, norm);
     }
 
@@ -115,16 +110,16 @@ public:
     void save(safetensors& file) {
         save_weights(file, *model_->store, optimiser_);
         save_counters(file, mode, {optimiser_.updates()});
-        each_resource([&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
+        each_kept([&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
     }
     /// Restores what save() wrote; throws before anything changes when the file belongs to another model.
     void load(const safetensors& file) {
         const auto counters = load_counters(file, mode, 1);
         check_weights(file, *model_->store);
-        each_resource([&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
+        each_kept([&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
         optimiser_.updates() = counters[0];
         load_weights(file, *model_->store, optimiser_);
-        each_resource([&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
+        each_kept([&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
         window_ = {};
     }
 
@@ -141,13 +136,8 @@ private:
 
     // What a memory holds is gone when the next sequence begins; what remains are statistics of batches.
     template <class Body>
-    void each_resource(Body body) {
-        for (std::size_t i = 0; i < shards_.size(); ++i)
-            for (std::size_t r = 0; r < shards_[i]->learner.resource_count(); ++r) {
-                std::size_t k = 0;
-                for (auto part : shards_[i]->learner.bound_resource(r)->bytes())
-                    body(message("shard.", i, ".resource.", r, ".", k++), part);
-            }
+    void each_kept(Body body) {
+        for (std::size_t i = 0; i < shards_.size(); ++i) each_resource(shards_[i]->learner, message("shard.", i), body);
     }
 
     void note(double loss, double norm) {
@@ -155,11 +145,7 @@ private:
         window_.loss += loss;
         window_.gradient_norm += norm;
         window_.learning_rate = optimiser_.learning_rate(progress());
-        const auto& names = shards_[0]->learner.losses();
-        if (window_.losses.empty())
-            for (const auto& loss_term : names) window_.losses.emplace_back(loss_term.first, 0.0);
-        for (auto& s : shards_)
-            for (std::size_t k = 0; k < names.size(); ++k) window_.losses[k].second += s->learner.losses()[k].second;
+        add_losses(window_.losses, learners());
         if (!model_->generative) return;
         add_rows(window_.divergence, model_->generative->divergence);
         add_rows(window_.log_likelihood, model_->generative->log_likelihood);
@@ -174,12 +160,10 @@ private:
         }
     }
 
-    [[noreturn]] void stop(const char* what, double number) {
-        std::string where;
-        for (auto& s : shards_)
-            if (where.empty()) where = s->learner.first_non_finite();
-        fail("training stopped at step ", steps(), ": the ", what, " is ", number,
-             "; first non-finite value: ", where.empty() ? std::string("a gradient") : where);
+    std::vector<program<Backend>*> learners() {
+        std::vector<program<Backend>*> all;
+        for (auto& s : shards_) all.push_back(&s->learner);
+        return all;
     }
 
     const traced_agent<Backend>* model_;

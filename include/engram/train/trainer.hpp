@@ -22,6 +22,7 @@
 #include <engram/train/optimiser.hpp>
 #include <engram/train/saved_state.hpp>
 #include <engram/train/unroll.hpp>
+#include <engram/train/weight_update.hpp>
 
 namespace engram {
 
@@ -135,12 +136,6 @@ private:
 
     std::vector<std::byte> begun_;  // what the learner's memories held when the unroll began
 };
-
-/// Throws the sentence with which training ends at a number that is not finite; `where` is the value it came from.
-[[noreturn]] inline void stop_training(std::int64_t step, const char* what, double number, const std::string& where) {
-    fail("training stopped at step ", step, ": the ", what, " is ", number,
-         "; first non-finite value: ", where.empty() ? std::string("a gradient") : where);
-}
 
 template <class Backend>
 class trainer {
@@ -267,27 +262,14 @@ private:
 
     /// One optimiser step with the gradients of the shards of a minibatch; `share` weighs it in the window's means.
     void update(std::span<std::unique_ptr<training_shard<Backend>>> part, double share) {
-        const auto total = part[0]->learner.gradient();
-        for (std::size_t i = 1; i < part.size(); ++i) {
-            const auto more = part[i]->learner.gradient();
-            for (std::size_t j = 0; j < total.size(); ++j) total[j] += more[j];
-        }
-        double loss = 0;
-        for (auto& s : part) loss += s->learner.loss();
-        if (!std::isfinite(loss)) stop("loss", loss);
+        std::vector<program<Backend>*> programs;
+        for (auto& s : part) programs.push_back(&s->learner);
+        const double loss = sum_losses(programs);
         window_.learning_rate = optimiser_.learning_rate(progress());
-        const double norm = optimiser_.update(*agent_->store, total, progress());
-        if (!std::isfinite(norm)) stop("gradient norm", norm);
-        window_.gradient_norm += share * norm;
+        window_.gradient_norm += share * update_weights(optimiser_, *agent_->store, sum_gradients(programs), loss,
+                                                        steps_, progress(), programs);
         window_.loss += share * loss;
-        const auto& names = part[0]->learner.losses();
-        if (window_.losses.empty())
-            for (const auto& term : names) window_.losses.emplace_back(term.first, 0.0);
-        for (std::size_t k = 0; k < names.size(); ++k) {
-            double sum = 0;
-            for (auto& s : part) sum += s->learner.losses()[k].second;
-            window_.losses[k].second += share * sum;
-        }
+        add_losses(window_.losses, programs, share);
     }
 
     template <class Body>
@@ -295,13 +277,6 @@ private:
         each_part(shards_[i]->behaviour, message("shard.", i), body);
         body(message("shard.", i, ".learner_replays"),
              std::as_writable_bytes(std::span(&shards_[i]->learner.replay_count(), 1)));
-    }
-
-    [[noreturn]] void stop(const char* what, double number) {
-        std::string where;
-        for (auto& s : shards_)
-            if (where.empty()) where = s->learner.first_non_finite();
-        stop_training(steps_, what, number, where);
     }
 
     const traced_agent<Backend>* agent_;

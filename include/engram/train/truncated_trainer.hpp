@@ -17,6 +17,7 @@
 #include <engram/train/saved_state.hpp>
 #include <engram/train/sequence_rows.hpp>
 #include <engram/train/sequence_trainer.hpp>
+#include <engram/train/weight_update.hpp>
 
 namespace engram {
 
@@ -58,16 +59,10 @@ public:
             s.learner.forward();
             s.learner.backward();
         });
-        const auto total = shards_[0]->learner.gradient();
-        for (std::size_t i = 1; i < shards_.size(); ++i) {
-            const auto part = shards_[i]->learner.gradient();
-            for (std::size_t j = 0; j < total.size(); ++j) total[j] += part[j];
-        }
-        double loss = 0;
-        for (auto& s : shards_) loss += s->learner.loss();
-        if (!std::isfinite(loss)) stop("loss", loss);
-        const double norm = optimiser_.update(*model_->store, total, progress());
-        if (!std::isfinite(norm)) stop("gradient norm", norm);
+        const auto programs = learners();
+        const double loss = sum_losses(programs);
+        const double norm =
+            update_weights(optimiser_, *model_->store, sum_gradients(programs), loss, steps_, progress(), programs);
         for (auto& s : shards_) {
             for (int b = 0; b < s->rows.rows(); ++b) steps_ += s->rows.left(b, model_->unroll);
             s->learner.carry();
@@ -79,7 +74,6 @@ public:
     std::int64_t updates() const { return optimiser_.updates(); }
     /// Time steps over all sequences.
     std::int64_t steps() const { return steps_; }
-    int steps_an_update() const { return batch_ * model_->unroll; }
     double progress() const {
         return total_steps_ > 0 ? static_cast<double>(steps_) / static_cast<double>(total_steps_) : 0;
     }
@@ -129,18 +123,11 @@ private:
 
     template <class Body>
     void each_part(Body body) {
-        const auto raw = [](auto span) { return std::as_writable_bytes(span); };
         for (std::size_t i = 0; i < shards_.size(); ++i) {
             shard& s = *shards_[i];
             const std::string prefix = message("shard.", i);
-            body(prefix + ".places", raw(s.rows.places()));
-            for (const auto& name : s.learner.state_names())
-                body(prefix + ".state." + name, raw(s.learner.state(name)));
-            for (std::size_t r = 0; r < s.learner.resource_count(); ++r) {
-                std::size_t k = 0;
-                for (auto part : s.learner.bound_resource(r)->bytes())
-                    body(message(prefix, ".resource.", r, ".", k++), part);
-            }
+            body(prefix + ".places", std::as_writable_bytes(s.rows.places()));
+            each_state(s.learner, prefix, body);
         }
     }
 
@@ -149,19 +136,13 @@ private:
         window_.loss += loss;
         window_.gradient_norm += norm;
         window_.learning_rate = optimiser_.learning_rate(progress());
-        const auto& names = shards_[0]->learner.losses();
-        if (window_.losses.empty())
-            for (const auto& loss_term : names) window_.losses.emplace_back(loss_term.first, 0.0);
-        for (auto& s : shards_)
-            for (std::size_t k = 0; k < names.size(); ++k) window_.losses[k].second += s->learner.losses()[k].second;
+        add_losses(window_.losses, learners());
     }
 
-    [[noreturn]] void stop(const char* what, double number) {
-        std::string where;
-        for (auto& s : shards_)
-            if (where.empty()) where = s->learner.first_non_finite();
-        fail("training stopped at step ", steps_, ": the ", what, " is ", number,
-             "; first non-finite value: ", where.empty() ? std::string("a gradient") : where);
+    std::vector<program<Backend>*> learners() {
+        std::vector<program<Backend>*> all;
+        for (auto& s : shards_) all.push_back(&s->learner);
+        return all;
     }
 
     const traced_agent<Backend>* model_;

@@ -1,0 +1,77 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// What every trainer does with the gradients of an update: they are summed over the programs that share a store, in the
+// order of the programs, so that a run repeats its bits; an update with a number that is not finite is refused with one
+// sentence, before the weights change; losses are added up for the metrics.
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <engram/core/error.hpp>
+#include <engram/graph/program.hpp>
+#include <engram/train/optimiser.hpp>
+
+namespace engram {
+
+/// Throws the sentence with which training ends at a number that is not finite; `where` is the value it came from.
+[[noreturn]] inline void stop_training(std::int64_t step, const char* what, double number, const std::string& where) {
+    fail("training stopped at step ", step, ": the ", what, " is ", number,
+         "; first non-finite value: ", where.empty() ? std::string("a gradient") : where);
+}
+
+/// The first program's gradient after those of the others were added to it.
+template <class Backend>
+std::span<typename Backend::real> sum_gradients(const std::vector<program<Backend>*>& programs) {
+    const auto total = programs[0]->gradient();
+    for (std::size_t i = 1; i < programs.size(); ++i) {
+        const auto part = programs[i]->gradient();
+        for (std::size_t j = 0; j < total.size(); ++j) total[j] += part[j];
+    }
+    return total;
+}
+
+template <class Backend>
+double sum_losses(const std::vector<program<Backend>*>& programs) {
+    double loss = 0;
+    for (auto* p : programs) loss += p->loss();
+    return loss;
+}
+
+/// One step of the optimiser. Returns the norm of the gradient; throws, leaving the weights as they were, unless it and
+/// the loss are finite.
+template <class Backend>
+double update_weights(optimiser<typename Backend::real>& by, parameters<typename Backend::real>& store,
+                      std::span<typename Backend::real> gradient, double loss, std::int64_t step, double progress,
+                      const std::vector<program<Backend>*>& programs) {
+    const auto refuse = [&](const char* what, double number) {
+        std::string where;
+        for (auto* p : programs)
+            if (where.empty()) where = p->first_non_finite();
+        stop_training(step, what, number, where);
+    };
+    if (!std::isfinite(loss)) refuse("loss", loss);
+    const double norm = by.update(store, gradient, progress);
+    if (!std::isfinite(norm)) refuse("gradient norm", norm);
+    return norm;
+}
+
+/// Adds the programs' losses, by name, to those of a window.
+template <class Backend>
+void add_losses(std::vector<std::pair<std::string, double>>& window, const std::vector<program<Backend>*>& programs,
+                double share = 1) {
+    const auto& names = programs[0]->losses();
+    if (window.empty())
+        for (const auto& term : names) window.emplace_back(term.first, 0.0);
+    for (std::size_t k = 0; k < names.size(); ++k) {
+        double sum = 0;
+        for (auto* p : programs) sum += p->losses()[k].second;
+        window[k].second += share * sum;
+    }
+}
+
+}  // namespace engram
