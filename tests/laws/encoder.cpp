@@ -28,4 +28,27 @@ TEST_CASE("mlp keeps the laws") {
     auto s = tiny<layered>();
     s.encoder.centre = false;
     differentiates<layered>(s);
+    s.encoder.subtract_mean = true;
+    keeps_the_laws<layered>(s);
+    differentiates<layered>(s);
+}
+
+TEST_CASE("without the mean colour a brighter image is the same image") {
+    for (const bool subtract : {false, true}) {
+        auto s = tiny<layered>();
+        s.encoder.subtract_mean = subtract;
+        const auto a = layered::trace<cpu<double>>(s, task(), 3);
+        program<cpu<double>> p(*a.g, a.store, {.steps = 1, .batch = 1}, {a.x});
+        const auto see = [&](double more) {
+            const auto pixels = p.input("observation");
+            for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = 0.1 * static_cast<double>(i % 3) + more;
+            p.forward();
+            const auto x = p.output(a.x);
+            return std::vector<double>(x.data, x.data + x.width);
+        };
+        const auto dark = see(0), bright = see(0.5);
+        double apart = 0;
+        for (std::size_t i = 0; i < dark.size(); ++i) apart = std::max(apart, std::abs(dark[i] - bright[i]));
+        CHECK((apart < 1e-12) == subtract);
+    }
 }
