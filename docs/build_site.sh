@@ -1,0 +1,13 @@
+#!/bin/sh
+# Builds the site of docs/ and the headers into a folder (build/docs when none is named). A warning is an error; without
+# Doxygen it says so and ends with 77, which CTest calls skipped.
+set -eu
+cd "$(dirname "$0")/.."
+command -v doxygen >/dev/null || { echo "docs: doxygen is not installed (./dev docs installs it)" >&2; exit 77; }
+ENGRAM_DOCS=${1:-build/docs}
+ENGRAM_VERSION=$(sed -n 's/^project(engram VERSION \([0-9.]\{1,\}\).*/\1/p' CMakeLists.txt)
+[ -n "$ENGRAM_VERSION" ] || ENGRAM_VERSION=$(awk '/define ENGRAM_VERSION_/ { printf "%s%s", dot, $3; dot = "." }' include/engram/version.hpp)
+export ENGRAM_DOCS ENGRAM_VERSION
+mkdir -p "$ENGRAM_DOCS"
+doxygen docs/Doxyfile
+echo "$ENGRAM_DOCS/html/index.html"
