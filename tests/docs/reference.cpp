@@ -217,6 +217,61 @@ TEST_CASE("the settings' tables") {
     compare_file("docs/reference/settings.md", out);
 }
 
+TEST_CASE("the operations' table") {
+    static const std::regex function(R"(^(?:inline )?(?:var<Backend>|auto|void) ([a-z_]+)\((.*)$)"),
+        argument(R"(([a-z_]+)( = [^,]*)?$)");
+    std::string out = "# Operations\n\n";
+    out += generated;
+    out +=
+        "What a policy is made of, in `engram/graph/ops/`. Values are [T, B, columns] unless said; every operation "
+        "has a name, which errors\nshow. Pointwise maths of any kind is `map` with a functor; a range of columns "
+        "is `x.columns(first, count)`.\n\n| operation | what it gives | header |\n|---|---|---|\n";
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(root() / "include/engram/graph/ops")) files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    int operations = 0;
+    for (const auto& file : files) {
+        const auto lines = read_lines(file);
+        std::string said;
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            std::smatch found;
+            if (lines[i].starts_with("///")) {
+                said += (said.empty() ? "" : " ") + strip(lines[i].substr(3));
+                continue;
+            }
+            if (lines[i].starts_with("template") || lines[i].starts_with("    requires")) continue;
+            // Parts that a policy does not call: named after what they do to a graph.
+            if (std::regex_search(lines[i], found, function) && !found.str(1).starts_with("add_n") &&
+                !found.str(1).starts_with("add_c") && !found.str(1).starts_with("apply_")) {
+                std::string all = found[2];
+                while (all.find(')') == all.npos || all.find('{') == all.npos) all += " " + strip(lines[++i]);
+                all = all.substr(0, all.rfind(')'));
+                std::string names;
+                int depth = 0;
+                std::string part;
+                for (const char c : all + ",") {
+                    depth += c == '<' || c == '(' ? 1 : c == '>' || c == ')' ? -1 : 0;
+                    if (c != ',' || depth > 0) {
+                        part += c;
+                        continue;
+                    }
+                    std::smatch last;
+                    REQUIRE(std::regex_search(part, last, argument));
+                    names += (names.empty() ? "" : ", ") + last.str(1);
+                    part.clear();
+                }
+                CHECK_MESSAGE(!said.empty(), found.str(1), " has no docstring");
+                out += "| `" + found.str(1) + "(" + names + ")` | " + cell(said) + " | `" + file.filename().string() +
+                       "` |\n";
+                ++operations;
+            }
+            said.clear();
+        }
+    }
+    CHECK(operations > 30);
+    compare_file("docs/reference/operations.md", out);
+}
+
 TEST_CASE("every id of a source that the headers cite is explained") {
     std::set<std::string> explained;
     static const std::regex row(R"(^\| *((facts|errata) [0-9A-Z.]+) *\|)");

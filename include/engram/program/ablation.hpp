@@ -29,6 +29,7 @@ struct setting {
     setting_kind kind;
 };
 
+/// Every setting of a reflected group as text, in order.
 template <reflected S>
 std::vector<setting> list_settings(const S& settings) {
     std::vector<setting> all;
@@ -114,6 +115,7 @@ private:
 /// The program itself; returns its exit code: 0, 1 (it failed while running), 2 (bad input), 130 (interrupted).
 int run_program(ablation& model, int argc, char** argv);
 
+/// A whole program of one agent type; call it from main().
 template <class Agent>
 int run_ablation(const char* name, int argc, char** argv) {
     ablation_of<Agent> model(name);
