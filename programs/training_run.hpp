@@ -4,6 +4,9 @@
 // What every training run does, whatever is trained: the run folder, rows of metrics, checkpoints, the progress bar,
 // Ctrl-C, the evaluations on the way and at the end. A job says what one update is and which numbers describe it.
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -25,6 +28,19 @@ inline std::string column_of(const std::string& loss) {
     return name;
 }
 
+/// What the process has used so far: seconds of all its threads, and the most bytes it held in memory.
+struct process_use {
+    double cpu_seconds = 0, peak_bytes = 0;
+};
+inline process_use used_so_far() {
+    rusage use{};
+    getrusage(RUSAGE_SELF, &use);
+    const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+    };
+    return {seconds(use.ru_utime) + seconds(use.ru_stime), 1024.0 * static_cast<double>(use.ru_maxrss)};
+}
+
 template <class Job>
 class training_run {
 public:
@@ -42,6 +58,7 @@ public:
         else if (file_exists(paths.summary()))
             summary_ = read_json(paths.summary());
         seconds_before_ = summary_.value("wall_seconds", 0.0);
+        used_before_ = {summary_.value("cpu_seconds", 0.0), summary_.value("peak_memory_bytes", 0.0)};
         write_json(paths.config(), config.to_json());
         auto columns = job_.columns();
         columns.insert(columns.begin(), {"step", "update"});
@@ -168,6 +185,7 @@ private:
         stamp_checkpoint(file, config_);
         file.write(paths_.checkpoint());
         saved_step_ = job_.steps();
+        const process_use used = used_so_far();
         json summary = {{"ablation", config_.model().name()},
                         {"task", config_.task},
                         {"preset", config_.preset},
@@ -179,6 +197,8 @@ private:
                         {"mode", config_.mode},
                         {"steps_per_second", seconds > 0 ? static_cast<double>(job_.steps()) / seconds : 0.0},
                         {"wall_seconds", seconds},
+                        {"cpu_seconds", used_before_.cpu_seconds + used.cpu_seconds},
+                        {"peak_memory_bytes", std::max(used_before_.peak_bytes, used.peak_bytes)},
                         {"updates", job_.updates()},
                         {"finished", job_.steps() >= config_.steps},
                         {"levels", json::object()}};
@@ -200,6 +220,7 @@ private:
     std::optional<metrics_file> metrics_, levels_;
     json summary_ = json::object();
     double seconds_before_ = 0;
+    process_use used_before_;
     std::int64_t saved_step_ = -1, row_first_step_ = 0, evaluated_step_ = 0;
     clock::time_point row_start_{};
     clock::duration evaluating_{};  // not counted as time of training

@@ -142,59 +142,68 @@ TEST_CASE("r = T and every step predicting itself is plain BPTT of all steps") {
 // Weights and moving averages start equal, and what is chosen depends on the averages alone.
 TEST_CASE("the gradient of an update is what central differences say, in the middle of episodes of many lengths") {
     const auto source = std::make_shared<const of_lengths>(17);
-    const auto s = tiny(4, 3, 2, 0.7);
-    for (const int rollouts : {1, 3}) {
-        trained<double> t(s, source, still());
-        for (int i = 0; i < rollouts; ++i) t.trainer.iterate();
-        const auto analytic = gradient_of(t.trainer);
-        // The state that the last rollout entered with came from the unperturbed weights: it is put back each time.
-        const auto loss_with = [&](std::size_t at, double by) {
-            trained<double> u(s, source, still());
-            for (int i = 0; i + 1 < rollouts; ++i) u.trainer.iterate();
-            u.fast.store->edit().flat()[at] += by;
-            u.trainer.iterate();
-            return u.trainer.pair_program(0).loss();
-        };
-        double worst = 0;
-        int compared = 0;
-        for (const auto& e : t.fast.store->entries())
-            for (std::ptrdiff_t i = 0; i < e.size(); i += 1 + e.size() / 3) {
-                const auto at = static_cast<std::size_t>(e.offset + i);
-                const double width = 1e-4;
-                const double slope = (loss_with(at, -2 * width) - 8 * loss_with(at, -width) + 8 * loss_with(at, width) -
-                                      loss_with(at, 2 * width)) /
-                                     (12 * width);
-                worst = std::max(worst, std::abs(slope - analytic[at]));
-                ++compared;
-            }
-        CHECK(compared > 20);
-        CHECK(worst < 1e-8);
-    }
+    for (const bool retraced : {false, true})
+        for (const int rollouts : {1, 3}) {
+            auto s = tiny(4, 3, 2, 0.7);
+            s.learner.context.layers = 2 * retraced;
+            s.learner.context.hidden = 3;
+            s.learner.context.retraced = retraced;
+            trained<double> t(s, source, still());
+            for (int i = 0; i < rollouts; ++i) t.trainer.iterate();
+            const auto analytic = gradient_of(t.trainer);
+            // The state that the last rollout entered with came from the unperturbed weights: it is put back each time.
+            const auto loss_with = [&](std::size_t at, double by) {
+                trained<double> u(s, source, still());
+                for (int i = 0; i + 1 < rollouts; ++i) u.trainer.iterate();
+                u.fast.store->edit().flat()[at] += by;
+                u.trainer.iterate();
+                return u.trainer.pair_program(0).loss();
+            };
+            double worst = 0;
+            int compared = 0;
+            for (const auto& e : t.fast.store->entries())
+                for (std::ptrdiff_t i = 0; i < e.size(); i += 1 + e.size() / 3) {
+                    const auto at = static_cast<std::size_t>(e.offset + i);
+                    const double width = 1e-5;  // within one linear piece of the head
+                    const double slope = (loss_with(at, -2 * width) - 8 * loss_with(at, -width) +
+                                          8 * loss_with(at, width) - loss_with(at, 2 * width)) /
+                                         (12 * width);
+                    worst = std::max(worst, std::abs(slope - analytic[at]));
+                    ++compared;
+                }
+            CHECK(compared > 20);
+            CHECK(worst < 1e-8);
+        }
 }
 
-// With a context the chosen pairs see what the averages hold, the current steps what the weights do.
-TEST_CASE("with contexts: plain BPTT, without a gradient from what is chosen to the context network") {
-    auto s = tiny(12, 1, 12, 1);
-    s.learner.selection = "current";
-    s.learner.context.layers = 2;
-    s.learner.context.hidden = 3;
-    const auto equal = std::make_shared<const of_lengths>(12, true);
-    trained<double> t(s, equal, still());
-    t.trainer.iterate();
-    // What is chosen carries no gradient into the context network; everything else counts twice.
-    const auto all = gradient_of(t.trainer), once = plain(s, equal, 3, false);
-    double worst = 0;
-    int contexts = 0;
-    for (const auto& e : t.fast.store->entries()) {
-        const bool of_context = e.name.starts_with("predictor.context") || e.name.starts_with("predictor.encoder");
-        contexts += of_context;
-        for (std::ptrdiff_t i = 0; i < e.size(); ++i) {
-            const auto at = static_cast<std::size_t>(e.offset + i);
-            worst = std::max(worst, std::abs(all[at] - (of_context ? 1 : 2) * once[at]));
+// With a context the chosen pairs see what the averages hold, or what the weights do where it is retraced, the current
+// steps what the weights do.
+TEST_CASE(
+    "with contexts: plain BPTT, with a gradient from what is chosen to the context network where it is retraced") {
+    for (const bool retraced : {false, true}) {
+        auto s = tiny(12, 1, 12, 1);
+        s.learner.selection = "current";
+        s.learner.context.layers = 2;
+        s.learner.context.hidden = 3;
+        s.learner.context.retraced = retraced;
+        const auto equal = std::make_shared<const of_lengths>(12, true);
+        trained<double> t(s, equal, still());
+        t.trainer.iterate();
+        // The two losses are equal here.
+        const auto all = gradient_of(t.trainer), once = plain(s, equal, 3, false);
+        double worst = 0;
+        int contexts = 0;
+        for (const auto& e : t.fast.store->entries()) {
+            const bool of_context = e.name.starts_with("predictor.context") || e.name.starts_with("predictor.encoder");
+            contexts += of_context;
+            for (std::ptrdiff_t i = 0; i < e.size(); ++i) {
+                const auto at = static_cast<std::size_t>(e.offset + i);
+                worst = std::max(worst, std::abs(all[at] - (of_context && !retraced ? 1 : 2) * once[at]));
+            }
         }
+        CHECK(contexts == 5);
+        CHECK(worst < 1e-12);
     }
-    CHECK(contexts == 5);
-    CHECK(worst < 1e-12);
 }
 
 TEST_CASE("by turns: the predictor, then the memory, each with moments of its own") {
@@ -234,6 +243,7 @@ TEST_CASE("a resumed run is the run that was never stopped, threads and averages
     for (const int threads : {1, 2}) {
         s.learner.context.layers = threads - 1;  // the second time with contexts, and by turns
         s.learner.context.hidden = 3;
+        s.learner.context.retraced = threads == 2;
         s.learner.block = 3 * (threads - 1);
         trained<float> whole(s, source, o, 5, threads), part(s, source, o, 5, threads), rest(s, source, o, 5, threads);
         for (int i = 0; i < 23; ++i) whole.trainer.iterate();
@@ -287,6 +297,9 @@ TEST_CASE("bad input is one sentence") {
                       "learner.rollout: a rollout of 41 steps is longer than a sequence of copy, which has 40");
     CHECK_THROWS_WITH(trained<float>(tiny(4, 4, 1, 0), source, still(), 3, 4),
                       doctest::Contains("threads: expected 1 to 3"));
+    auto without = tiny(4, 4, 1, 0);
+    without.learner.context.retraced = true;
+    CHECK_THROWS_WITH(fails(without), "learner.context.retraced: there is no context; set learner.context.layers");
     trained<float> t(tiny(4, 4, 1, 0), source, still());
     safetensors file;
     t.trainer.save(file);

@@ -38,8 +38,10 @@ struct context_settings {
     int hidden = 128;        // units of a layer
     double forget_bias = 1;  // where b starts for its gate f
     double dropout = 0;      // between layers
+    bool retraced = false;  // chosen steps' contexts learn too, a block of r steps a rollout (train/memup_contexts.hpp)
     void check() const {
         require(layers >= 0, "learner.context.layers: expected zero or more, got ", layers);
+        require(layers > 0 || !retraced, "learner.context.retraced: there is no context; set learner.context.layers");
         if (layers > 0) stacked_lstm::settings{hidden, layers, forget_bias, dropout}.check();
     }
 };
@@ -100,7 +102,8 @@ struct memup {
                 s.decay,
                 s.period,
                 s.pretrain,
-                s.block};
+                s.block,
+                s.context.retraced};
     }
 
     /// The memory is the head: what is minimised hangs on it from outside.
@@ -157,7 +160,7 @@ struct memup {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::context_settings, layers, hidden, forget_bias, dropout);
+BOOST_HANA_ADAPT_STRUCT(engram::context_settings, layers, hidden, forget_bias, dropout, retraced);
 BOOST_HANA_ADAPT_STRUCT(engram::memup::settings, targets, rollout, every, selected, selection, current_weight, decay,
                         period, hidden, dropout, context, pretrain, block);
 

@@ -33,6 +33,7 @@ struct prediction_schedule {
     int period = 1;             // updates between two of their steps
     int pretrain = 0;           // updates of the predictor alone at first
     int block = 0;              // then updates of the memory alone and of the predictor alone by turns; 0: both at once
+    bool retraced = false;      // contexts of chosen steps carry a gradient
 
     /// What update u steps: both, the memory, or the predictor.
     enum class part { both, memory, predictor };

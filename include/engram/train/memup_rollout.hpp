@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <engram/model/traced_agent.hpp>
+#include <engram/train/memup_contexts.hpp>
 #include <engram/train/saved_state.hpp>
 #include <engram/train/sequence_rows.hpp>
 
@@ -59,17 +60,16 @@ public:
           step_(static_cast<std::size_t>(batch) * static_cast<std::size_t>(plan_.pairs()), -1),
           target_(step_.size(), -1),
           candidates_(static_cast<std::size_t>(targets_of(plan_.selector, plan_.selected))) {
-        const auto& predictor = *fast.predictor;
-        if (!predictor.context_graph) return;
-        context = std::make_unique<program<Backend>>(*predictor.context_graph, fast.store,
-                                                     options(plan_.rollout, batch, first, total),
-                                                     std::vector<var<Backend>>{predictor.context_output});
-        contexts.resize(uncertainty.size() * static_cast<std::size_t>(predictor.context.width));
+        if (fast.predictor->context_graph)
+            context = std::make_unique<memup_contexts<Backend>>(fast, slow, options(plan_.rollout, batch, first, total),
+                                                                source->info(), plan_.retraced);
     }
 
     std::vector<program<Backend>*> programs() {
-        if (context) return {&memory, &pairs, context.get()};
-        return {&memory, &pairs};
+        std::vector<program<Backend>*> all{&memory, &pairs};
+        if (context)
+            for (auto* p : context->programs()) all.push_back(p);
+        return all;
     }
     /// New episodes, their uncertainties, and the pairs of the next rollout.
     void choose(prediction_schedule::part part) {
@@ -102,25 +102,29 @@ public:
                 ++counted.current;
             }
         }
+        if (context)
+            context->choose_blocks(rows, plan_.chosen(), [this](int b, int q) {
+                return target_[static_cast<std::size_t>(q) * static_cast<std::size_t>(rows.rows()) +
+                               static_cast<std::size_t>(b)];
+            });
     }
     /// `all`: counts over all threads; `number` of the update.
     void sweep(const rollout_tally& all, std::uint64_t number) {
-        for (auto* p : programs()) p->replay_count() = number;
-        for (auto* p : programs()) {
-            if (p == &pairs) continue;
-            rows.fill(*p, plan_.rollout);
-            p->forward();
-        }
+        memory.replay_count() = pairs.replay_count() = number;
+        rows.fill(memory, plan_.rollout);
+        memory.forward();
+        if (context) context->forward(rows, number);
         gather(all);
         pairs.forward();
         pairs.backward();
         scatter();
         memory.backward();
-        if (context) context->backward();
+        if (context)
+            for (auto* p : context->programs()) p->backward();
     }
     void finish() {
         memory.carry();
-        if (context) context->carry();
+        if (context) context->current.carry();
         rows.advance(plan_.rollout);
     }
 
@@ -135,8 +139,10 @@ public:
         const auto raw = [](auto span) { return std::as_writable_bytes(span); };
         body(prefix + ".places", raw(rows.places()));
         body(prefix + ".uncertainty", raw(std::span(uncertainty)));
-        if (context) body(prefix + ".contexts", raw(std::span(contexts)));
-        for (auto* p : programs())
+        if (context) context->each_part(prefix, body);
+        std::vector<program<Backend>*> carried{&memory, &pairs};
+        if (context) carried.push_back(&context->current);
+        for (auto* p : carried)
             for (const auto& name : p->state_names()) body(prefix + ".state." + name, raw(p->state(name)));
         each_resource(memory, prefix, body);
     }
@@ -149,9 +155,8 @@ private:
 public:
     sequence_rows rows;
     program<Backend> memory, pairs, detector;
-    std::unique_ptr<program<Backend>> context;
-    std::vector<float> uncertainty;  // [B, T]
-    std::vector<real> contexts;      // [B, T, C], of the moving averages
+    std::unique_ptr<memup_contexts<Backend>> context;  // null where the predictor sees observations
+    std::vector<float> uncertainty;                    // [B, T]
     rollout_tally counted;
 
 private:
@@ -168,18 +173,15 @@ private:
         return std::span(uncertainty).subspan(static_cast<std::size_t>(b) * T, T);
     }
 
-    real* context_of(int b, int k) {
-        const auto T = static_cast<std::size_t>(rows.info().steps);
-        return contexts.data() + (static_cast<std::size_t>(b) * T + static_cast<std::size_t>(k)) *
-                                     static_cast<std::size_t>(fast_->predictor->context.width);
-    }
     /// Goes through the new episodes with the moving averages, a rollout's length at a time.
     void detect() {
         const int n = plan_.rollout;
         for (int from = 0; from < rows.info().steps; from += n) {
+            if (context) context->keep_states(detector, rows, from);
             rows.fill(detector, n, [from](int) { return from; });
             detector.forward();
             detector.carry();
+            if (context) context->keep_contexts(detector, rows, from);
             const auto loss = detector.output(*slow_->row_loss);
             for (int b = 0; b < rows.rows(); ++b) {
                 if (rows.position(b) != 0) continue;
@@ -189,9 +191,6 @@ private:
                     s[static_cast<std::size_t>(k)] = k < rows.length(b) && rows.weight(b, k) > 0
                                                          ? static_cast<float>(loss.at(j)[b * loss.stride])
                                                          : no_target<float>;
-                    if (!context) continue;
-                    const auto c = detector.output(*slow_->context);
-                    for (int f = 0; f < c.width; ++f) context_of(b, k)[f] = c.at(j)[b * c.stride + f];
                 }
             }
         }
@@ -232,21 +231,31 @@ private:
             const bool is_current = static_cast<int>(i) / B >= plan_.chosen();
             if (!context) {
                 put(seen, O, rows.observation(b, std::max(k, 0)));
-            } else if (is_current) {
-                const auto c = context->output(fast_->predictor->context_output);
-                put(seen, c.width, c.at(std::max(j, 0)) + b * c.stride);
             } else {
-                put(seen, fast_->predictor->context.width, context_of(b, std::max(k, 0)));
+                put(seen, context->width(),
+                    is_current ? context->of_current(b, std::max(j, 0)) : context->of_chosen(b, std::max(k, 0)));
             }
             put(wanted, Y, rows.target(b, std::max(k, 0)));
             weight[i] = j < 0 ? real(0) : (is_current ? current : chosen) * static_cast<real>(rows.weight(b, k));
         }
     }
-    /// The gradients of the pairs, summed at the rollout's steps: at m_i, and at c_i of the current steps.
+    /// The gradients of the pairs, summed at the steps they came from: at m_i, at c_i of the current steps, and at
+    /// those c_k of the chosen ones that carry one.
     void scatter() {
         const auto& predictor = *fast_->predictor;
-        add_back(pairs.gradient_of(predictor.memory), memory.input("memory_gradient"), 0);
-        if (context) add_back(pairs.gradient_of(predictor.context), context->input("context_gradient"), plan_.chosen());
+        const auto rollout_step = [this](std::size_t i, int, int) { return step_[i]; };
+        add_back(pairs.gradient_of(predictor.memory), memory.input("memory_gradient"), rollout_step);
+        if (context) {
+            const auto d = pairs.gradient_of(predictor.context);
+            add_back(d, context->current.input("context_gradient"),
+                     [this](std::size_t i, int q, int) { return q >= plan_.chosen() ? step_[i] : -1; });
+            if (context->again)
+                add_back(d, context->again->input("context_gradient"), [this](std::size_t i, int q, int b) {
+                    const int k = target_[i];
+                    return q < plan_.chosen() && k >= 0 && context->is_retraced(b, k) ? context->retraced_step(b, k)
+                                                                                      : -1;
+                });
+        }
         const auto loss = pairs.output(predictor.row_loss);
         for (std::size_t i = 0; i < step_.size(); ++i) {
             if (step_[i] < 0) continue;
@@ -255,14 +264,17 @@ private:
                 static_cast<double>(loss.at(q)[b * loss.stride]);
         }
     }
-    void add_back(operand<const real> d, std::span<real> to, int first_pair) {
+    /// Adds the gradient of pair i = q B + b at step step_of(i, q, b) of `to` [r, B, .], unless that is negative.
+    template <class StepOf>
+    void add_back(operand<const real> d, std::span<real> to, StepOf step_of) {
         const int B = rows.rows();
         std::fill(to.begin(), to.end(), real(0));
         for (std::size_t i = 0; i < step_.size(); ++i) {
             const int b = static_cast<int>(i) % B, q = static_cast<int>(i) / B;
-            if (step_[i] < 0 || q < first_pair) continue;
+            const int step = step_of(i, q, b);
+            if (step < 0) continue;
             const real* from = d.at(q) + b * d.stride;
-            real* row = to.data() + static_cast<std::ptrdiff_t>(step_[i] * B + b) * d.width;
+            real* row = to.data() + static_cast<std::ptrdiff_t>(step * B + b) * d.width;
             for (int f = 0; f < d.width; ++f) row[f] += from[f];
         }
     }
