@@ -10,4 +10,10 @@ ENGRAM_VERSION=$(sed -n 's/^project(engram VERSION \([0-9.]\{1,\}\).*/\1/p' CMak
 export ENGRAM_DOCS ENGRAM_VERSION
 mkdir -p "$ENGRAM_DOCS"
 doxygen docs/Doxyfile
+# Doxygen leaves a picture that it does not find as it was written, without a word.
+for page in "$ENGRAM_DOCS"/html/md_*.html "$ENGRAM_DOCS"/html/index.html; do
+    for picture in $(sed -n 's/.*<img src="\([^"]*\)".*/\1/p' "$page"); do
+        [ -e "$ENGRAM_DOCS/html/$picture" ] || { echo "docs: $page shows $picture, which is not there" >&2; exit 1; }
+    done
+done
 echo "$ENGRAM_DOCS/html/index.html"
