@@ -154,6 +154,14 @@ public:
         CHECK_MESSAGE(has(known, name), name, ": nobody checks this command");
     }
 
+    /// Those of the library; every one is told of on the page of tasks.
+    void check_tasks(const std::vector<std::string>& page) const {
+        const auto text = joined(page);
+        for (const auto& task : tasks_)
+            if (task != "match_to_sample")
+                CHECK_MESSAGE(text.find("| `" + task + "` |") != text.npos, "docs/guide/task.md says nothing of ", task);
+    }
+
 private:
     void check_dev(const command& c) {
         REQUIRE(c.words.size() > 1);
@@ -243,4 +251,8 @@ TEST_CASE("commands of the pages exist, with their flags") {
         ++checked;
     }
     CHECK(checked > 60);
+}
+
+TEST_CASE("the page of tasks has every task") {
+    checker().check_tasks(read_lines(root() / "docs/guide/task.md"));
 }
