@@ -159,7 +159,8 @@ public:
         const auto text = joined(page);
         for (const auto& task : tasks_)
             if (task != "match_to_sample")
-                CHECK_MESSAGE(text.find("| `" + task + "` |") != text.npos, "docs/guide/task.md says nothing of ", task);
+                CHECK_MESSAGE(text.find("| `" + task + "` |") != text.npos, "docs/guide/task.md says nothing of ",
+                              task);
     }
 
 private:
