@@ -218,7 +218,7 @@ TEST_CASE("the settings' tables") {
 }
 
 TEST_CASE("the operations' table") {
-    static const std::regex function(R"(^(?:inline )?(?:var<Backend>|auto|void) ([a-z_]+)\((.*)$)"),
+    static const std::regex function(R"(^(?:inline )?(?:var<Backend>|knn_recall<Backend>|auto|void) ([a-z_]+)\((.*)$)"),
         argument(R"(([a-z_]+)( = [^,]*)?$)");
     std::string out = "# Operations\n\n";
     out += generated;
@@ -233,6 +233,7 @@ TEST_CASE("the operations' table") {
     for (const auto& file : files) {
         const auto lines = read_lines(file);
         std::string said;
+        bool inside = false;  // of namespace detail
         for (std::size_t i = 0; i < lines.size(); ++i) {
             std::smatch found;
             if (lines[i].starts_with("///")) {
@@ -240,9 +241,13 @@ TEST_CASE("the operations' table") {
                 continue;
             }
             if (lines[i].starts_with("template") || lines[i].starts_with("    requires")) continue;
-            // Parts that a policy does not call: named after what they do to a graph.
-            if (std::regex_search(lines[i], found, function) && !found.str(1).starts_with("add_n") &&
-                !found.str(1).starts_with("add_c") && !found.str(1).starts_with("apply_")) {
+            inside |= lines[i] == "namespace detail {";
+            inside &= lines[i] != "}  // namespace detail";
+            // A function of variables; what begins with add_ or apply_ is what others are made of.
+            if (!inside && std::regex_search(lines[i], found, function) &&
+                (found.str(2).find("var<") != std::string::npos || found.str(2).find("graph<") != std::string::npos) &&
+                (found.str(1) == "add_loss" ||
+                 !(found.str(1).starts_with("add_") || found.str(1).starts_with("apply_")))) {
                 std::string all = found[2];
                 while (all.find(')') == all.npos || all.find('{') == all.npos) all += " " + strip(lines[++i]);
                 all = all.substr(0, all.rfind(')'));

@@ -15,7 +15,7 @@ namespace {
 
 using task = arbitrary_visuomotor_mapping;
 
-/// Mean reward of the last tenth of the training's episodes, of 50; random actions earn 12.5.
+/// Mean reward of the last tenth of the training's episodes, of 50: random actions earn 12.5, no memory at most 24.
 template <class Model>
 double trained(std::int64_t steps) {
     const task_options options;
@@ -51,7 +51,7 @@ TEST_CASE("the example's memory earns more than an LSTM") {
     const double with_memory = trained<own::model>(100'000);
     const double with_lstm = trained<own::model::with<no_memory>::with<lstm>>(100'000);
     MESSAGE("of 50: own memory ", with_memory, ", LSTM ", with_lstm);
-    CHECK(with_memory > 30);
+    CHECK(with_memory > 28);
     CHECK(with_lstm < 25);
     // [comparison]
 }
