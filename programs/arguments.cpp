@@ -14,7 +14,7 @@ void add_train(CLI::App& app, arguments& a) {
     s->add_option("--seed", a.seed, "seed of everything random (1)");
     s->add_option("--out", a.out, "run folder (runs/<task>/<ablation>-<seed>)");
     s->add_flag("--resume", a.resume, "continue from the folder's checkpoint, if there is one");
-    s->add_option("--preset", a.preset, "small (default) or paper");
+    s->add_option("--preset", a.preset, "small (default), paper, published or tuned");
     s->add_option("--threads", a.threads, "threads (one per core)");
     s->add_option("--device", a.device, "cpu (default) or cuda");
     s->add_option("--data", a.data, "folder with mnist/ and omniglot/ (default: built-in stimuli)");
@@ -40,7 +40,7 @@ void add_evaluate(CLI::App& app, arguments& a) {
 
 void add_describe(CLI::App& app, arguments& a) {
     auto* s = app.add_subcommand("describe", "the five policies, the parameters, the settings, the tasks");
-    s->add_option("--preset", a.preset, "small (default) or paper");
+    s->add_option("--preset", a.preset, "small (default), paper, published or tuned");
     s->add_option("--task", a.task, "task whose sizes are shown (the first of the list)");
     s->add_option("--set", a.set, "a setting: --set memory.slots=2048, or --memory.slots 2048");
 }

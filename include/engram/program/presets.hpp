@@ -166,6 +166,7 @@ inline const std::vector<preset>& presets() {
               {"sequence.batch", "10"}},
              paper_suite_values(), paper_memup_values(), paper_acting_values())},
         {"published", 100'000'000, complete({}, {}, published_memup_values(), published_acting_values())},
+        {"tuned", 12'800'000, complete({}, {}, tuned_memup_values(), {})},
     };
     return all;
 }
