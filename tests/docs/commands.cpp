@@ -7,6 +7,7 @@
 #include <map>
 #include <regex>
 
+#include <engram/program/presets.hpp>
 #include <engram/task/sequence_registry.hpp>
 
 #include "../program/child.hpp"
@@ -201,7 +202,7 @@ private:
             if (word == "--set")
                 CHECK_MESSAGE(has_setting(program, next.substr(0, next.find('='))), program, " has no setting ", next);
             if (word == "--task") check_task(next);
-            if (word == "--preset") CHECK((next == "small" || next == "paper" || next == "published" || next == "P"));
+            if (word == "--preset") check_preset(next);
         }
     }
 
@@ -231,6 +232,12 @@ private:
     void check_task(const std::string& task) {
         if (task == "T" || task == "TASK") return;  // stands for any
         CHECK_MESSAGE(has(tasks_, task), "there is no task ", task);
+    }
+
+    void check_preset(const std::string& name) {
+        const auto& all = engram::presets();
+        const bool known = std::any_of(all.begin(), all.end(), [&](const auto& p) { return p.name == name; });
+        CHECK_MESSAGE((known || name == "P"), "there is no preset ", name);
     }
 
     std::map<std::string, std::vector<std::string>> settings_;

@@ -184,7 +184,7 @@ TEST_CASE("the settings' tables") {
     out += generated;
     out +=
         "Every number of a model or a run is a setting: `--set memory.slots=2048`, or `--memory.slots 2048`. The "
-        "defaults here are those of the\nlibrary; a preset (`small`, `paper`, `published`) replaces some of "
+        "defaults here are those of the\nlibrary; a preset (`small`, `paper`, `published`, `tuned`) replaces some of "
         "them, task by task, and `describe --preset P --task T` prints what then\nholds. A list is written "
         "`64,64`. An unknown name, a text of the wrong type or a value out of range is one sentence and exit "
         "code 2.\n";
