@@ -6,10 +6,12 @@
 //
 // Like noise (graph/ops/noise.hpp), whether a number is dropped is a pure function of the operation's full name, the
 // replay count, the step, the row of the whole batch and the column: resumed and sharded runs drop the same ones, and
-// the backward sweep asks again instead of storing a mask.
+// the backward sweep asks again instead of storing a mask. Bits are drawn for many columns at once.
 
-#include <engram/core/philox.hpp>
+#include <cstdint>
+
 #include <engram/graph/ops/rows.hpp>
+#include <engram/kernels/philox_words.hpp>
 
 namespace engram {
 
@@ -40,7 +42,9 @@ struct dropout_kernel final : kernel<Backend> {
                 std::copy_n(x, in.width, y);
                 return;
             }
-            each_column(s, b, [&](int f, bool kept) { y[f] = kept ? x[f] * scale : real(0); });
+            each_block(s, b, [&](int first, int n, const std::uint32_t* bits) {
+                for (int i = 0; i < n; ++i) y[first + i] = kept(bits[i], x[first + i]);
+            });
         });
     }
     void backward(int t, int steps) override {
@@ -48,27 +52,37 @@ struct dropout_kernel final : kernel<Backend> {
         each_row(t, steps, [&](int s, int b) {
             const real* dy = d_out.at(s) + b * d_out.stride;
             real* dx = d_in.at(s) + b * d_in.stride;
-            each_column(s, b, [&](int f, bool kept) {
-                const real by = kept ? dy[f] * scale : real(0);
-                dx[f] = d_in.accumulate ? dx[f] + by : by;
+            each_block(s, b, [&](int first, int n, const std::uint32_t* bits) {
+                if (d_in.accumulate)
+                    for (int i = 0; i < n; ++i) dx[first + i] += kept(bits[i], dy[first + i]);
+                else
+                    for (int i = 0; i < n; ++i) dx[first + i] = kept(bits[i], dy[first + i]);
             });
         });
     }
 
 private:
+    real kept(std::uint32_t bits, real x) const { return bits >= threshold ? x * scale : real(0); }
+
     template <class Body>
     void each_row(int t, int steps, Body body) const {
         for (int s = t; s < t + steps; ++s)
             for (int b = 0; b < batch; ++b) body(s, b);
     }
+    /// body(first column, columns, 32 bits of each) over a row.
     template <class Body>
-    void each_column(int t, int b, Body body) const {
-        for (int f = 0; f < in.width; f += 4) {
-            const philox_block bits =
-                philox4x32({{static_cast<std::uint32_t>(first_step + t), static_cast<std::uint32_t>(first_row + b),
-                             static_cast<std::uint32_t>(f / 4), static_cast<std::uint32_t>(*replay)}},
-                           key, static_cast<std::uint32_t>(*replay >> 32));
-            for (int i = 0; i < std::min(4, in.width - f); ++i) body(f + i, bits.word[i] >= threshold);
+    void each_block(int t, int b, Body body) const {
+        constexpr int columns = 4 * philox_lanes;
+        std::uint32_t bits[columns];
+        for (int f = 0; f < in.width; f += columns) {
+            philox_words({{static_cast<std::uint32_t>(first_step + t), static_cast<std::uint32_t>(first_row + b),
+                           static_cast<std::uint32_t>(f / 4), static_cast<std::uint32_t>(*replay)}},
+                         key, static_cast<std::uint32_t>(*replay >> 32), bits);
+            // Whole blocks have a constant length, which is what lets them be vectorised.
+            if (in.width - f >= columns)
+                body(f, columns, bits);
+            else
+                body(f, in.width - f, bits);
         }
     }
 
