@@ -5,7 +5,7 @@
 // 4 i ... 4 i + 3 of the result, the same bits as one call a block.
 //
 // A lane of 64 bits holds one word of one block, since the rounds multiply 32 by 32 bits into 64. Upper halves are left
-// to hold whatever they hold: the products do not read them. Cost: a tenth of single calls with 8 lanes.
+// to hold whatever they hold: the products do not read them.
 
 #include <cstdint>
 #include <cstring>
