@@ -18,6 +18,7 @@ namespace engram {
 template <class Backend>
 struct dropout_kernel final : kernel<Backend> {
     using real = typename Backend::real;
+    using P = pack<real>;
 
     dropout_kernel(const binder<Backend>& b, double rate)
         : batch(b.batch()),
@@ -42,9 +43,7 @@ struct dropout_kernel final : kernel<Backend> {
                 std::copy_n(x, in.width, y);
                 return;
             }
-            each_block(s, b, [&](int first, int n, const std::uint32_t* bits) {
-                for (int i = 0; i < n; ++i) y[first + i] = kept(bits[i], x[first + i]);
-            });
+            each_pack(s, b, [&](int f, int n, P by) { put(thin(part(x + f, n), by), y + f, n); });
         });
     }
     void backward(int t, int steps) override {
@@ -52,37 +51,38 @@ struct dropout_kernel final : kernel<Backend> {
         each_row(t, steps, [&](int s, int b) {
             const real* dy = d_out.at(s) + b * d_out.stride;
             real* dx = d_in.at(s) + b * d_in.stride;
-            each_block(s, b, [&](int first, int n, const std::uint32_t* bits) {
-                if (d_in.accumulate)
-                    for (int i = 0; i < n; ++i) dx[first + i] += kept(bits[i], dy[first + i]);
-                else
-                    for (int i = 0; i < n; ++i) dx[first + i] = kept(bits[i], dy[first + i]);
+            each_pack(s, b, [&](int f, int n, P by) {
+                const P d = thin(part(dy + f, n), by);
+                put(d_in.accumulate ? part(dx + f, n) + d : d, dx + f, n);
             });
         });
     }
 
 private:
-    real kept(std::uint32_t bits, real x) const { return bits >= threshold ? x * scale : real(0); }
+    // Zero also where x is not finite.
+    static P thin(P x, P by) { return select(P(0) < by, x * by, P(0)); }
+    // Whole packs are not counted out lane by lane.
+    static P part(const real* from, int n) { return n == P::width ? P::load(from) : P::load(from, n); }
+    static void put(P v, real* to, int n) { n == P::width ? v.store(to) : v.store(to, n); }
 
     template <class Body>
     void each_row(int t, int steps, Body body) const {
         for (int s = t; s < t + steps; ++s)
             for (int b = 0; b < batch; ++b) body(s, b);
     }
-    /// body(first column, columns, 32 bits of each) over a row.
+    /// body(first column, columns, what each is multiplied by) over a row.
     template <class Body>
-    void each_block(int t, int b, Body body) const {
+    void each_pack(int t, int b, Body body) const {
         constexpr int columns = 4 * philox_lanes;
         std::uint32_t bits[columns];
+        real by[columns];
         for (int f = 0; f < in.width; f += columns) {
             philox_words({{static_cast<std::uint32_t>(first_step + t), static_cast<std::uint32_t>(first_row + b),
                            static_cast<std::uint32_t>(f / 4), static_cast<std::uint32_t>(*replay)}},
                          key, static_cast<std::uint32_t>(*replay >> 32), bits);
-            // Whole blocks have a constant length, which is what lets them be vectorised.
-            if (in.width - f >= columns)
-                body(f, columns, bits);
-            else
-                body(f, in.width - f, bits);
+            for (int i = 0; i < columns; ++i) by[i] = bits[i] >= threshold ? scale : real(0);
+            for (int i = 0; i < std::min(columns, in.width - f); i += P::width)
+                body(f + i, std::min(P::width, in.width - f - i), P::load(by + i));
         }
     }
 
