@@ -24,7 +24,7 @@ function(run out)
   set(${out} "${output}" PARENT_SCOPE)
 endfunction()
 
-# refused(<sentence> <command>...): the command fails and says so.
+# refused(<sentence> <command>...): the command fails and says so; a configuration says nothing else.
 function(refused sentence)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output
                   WORKING_DIRECTORY "${SCRATCH}")
@@ -36,8 +36,8 @@ function(refused sentence)
   string(FIND "${said}" "${sentence}" position)
   string(REGEX MATCHALL "CMake (Error|Warning)" problems "${said}")
   list(LENGTH problems count)
-  if(position EQUAL -1 OR NOT count EQUAL 1)
-    message(FATAL_ERROR "${command}\nshould say this and nothing else: ${sentence}\n${output}")
+  if(position EQUAL -1 OR count GREATER 1)
+    message(FATAL_ERROR "${command}\nshould say this once and nothing else: ${sentence}\n${output}")
   endif()
 endfunction()
 
@@ -98,6 +98,11 @@ if(MODE MATCHES "^(find_package|add_subdirectory|fetch_content|ablation)$")
     run(said "${program}" describe)
     if(NOT said MATCHES "own_memory")
       message(FATAL_ERROR "engram-own_memory describe said: ${said}")
+    endif()
+    cmake_host_system_information(RESULT processor QUERY OS_PLATFORM)
+    if(processor STREQUAL "x86_64")
+      run(ignored "${CMAKE_COMMAND}" -DWIDER=ON "${SCRATCH}/build")
+      refused("engram::run_program<32>" "${CMAKE_COMMAND}" --build "${SCRATCH}/build" --target engram-wider)
     endif()
     run(ignored "${program}" train --task arbitrary_visuomotor_mapping --steps 960 --evaluate 0 --threads 1 --quiet
         --out "${SCRATCH}/run")
