@@ -13,6 +13,12 @@ foreach(variable CXXFLAGS CPPFLAGS LDFLAGS CMAKE_PREFIX_PATH CUDACXX)
   unset(ENV{${variable}})
 endforeach()
 
+# What has been compiled before need not be compiled again; the checkout does the same.
+find_program(ccache ccache)
+if(ccache)
+  set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${ccache}")
+endif()
+
 # run(<out> <command>...): the output, both streams; fails unless the command succeeds.
 function(run out)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output
