@@ -197,6 +197,7 @@ int main(int argc, char** argv) try {
     };
     one("memup", std::type_identity<catalogue::memup>{});
     one("tbptt_lstm", std::type_identity<catalogue::tbptt_lstm>{});
+    one("tbptt_transformer", std::type_identity<catalogue::tbptt_transformer>{});
     one("bptt_lstm", std::type_identity<catalogue::bptt_lstm>{});
     one("bptt_srnn", std::type_identity<catalogue::bptt_srnn>{});
     one("bptt_transformer", std::type_identity<catalogue::bptt_transformer>{});

@@ -1,6 +1,7 @@
 # Compiles one file without making an object.
 #   MODE=header   the header SOURCE, included twice and alone, compiles
 #   MODE=fail     SOURCE must not compile, and the message of its line 1 `// error: <fragment>` must appear
+#   MODE=cxx17    under the standard before, the first error of the header SOURCE is the sentence about C++20
 #   MODE=twin     SOURCE compiles with -DENGRAM_TWIN: it fails for the stated reason and for no other
 
 string(REPLACE "|" ";" SYSTEM "${SYSTEM}")
@@ -13,8 +14,12 @@ set(command "${COMPILER}" -std=c++20 -fsyntax-only "-I${INCLUDE}" ${SYSTEM})
 if(MODE STREQUAL "header")
   string(MAKE_C_IDENTIFIER "${SOURCE}" name)
   set(unit "${SCRATCH}/${name}.cpp")
-  file(WRITE "${unit}" "#include <${SOURCE}>\n#include <${SOURCE}>\n")
+  file(WRITE "${unit}" "#include <${SOURCE}>\n#include <${SOURCE}>\n\
+#ifndef ENGRAM_VERSION_MAJOR\n#error it includes engram/version.hpp nowhere\n#endif\n")
   list(APPEND command -Wall -Wextra "${unit}")
+elseif(MODE STREQUAL "cxx17")
+  file(WRITE "${SCRATCH}/cxx17.cpp" "#include <${SOURCE}>\n")
+  list(APPEND command -std=c++17 "${SCRATCH}/cxx17.cpp")
 elseif(MODE STREQUAL "twin")
   list(APPEND command -DENGRAM_TWIN "${SOURCE}")
 else()
@@ -37,6 +42,11 @@ if(MODE STREQUAL "fail")
   string(FIND "${said}" "${expected}" position)
   if(position EQUAL -1)
     message(FATAL_ERROR "${SOURCE} fails, but without the message: ${expected}\n${output}")
+  endif()
+elseif(MODE STREQUAL "cxx17")
+  string(REGEX MATCH "error: [^\n]*" first "${output}")
+  if(status EQUAL 0 OR NOT first MATCHES "\"?engram needs C\\+\\+20: compile with -std=c\\+\\+20")
+    message(FATAL_ERROR "${SOURCE} under C++17 should say first that engram needs C++20:\n${output}")
   endif()
 elseif(NOT status EQUAL 0)
   message(FATAL_ERROR "${SOURCE} does not compile:\n${output}")

@@ -33,6 +33,7 @@ bool interrupted() {
     return interrupts > 0;
 }
 
+template <int PackBytes>
 int run_program(ablation& model, int argc, char** argv) {
     // A file that may not grow is an error of write(), with a sentence, and no reason to die.
     std::signal(SIGXFSZ, SIG_IGN);
@@ -60,5 +61,7 @@ int run_program(ablation& model, int argc, char** argv) {
         return 1;
     }
 }
+
+template int run_program<pack_bytes>(ablation&, int, char**);
 
 }  // namespace engram

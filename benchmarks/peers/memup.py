@@ -6,6 +6,7 @@ A pass goes over T steps of B sequences; it is what is timed:
                       each is. An update: r steps of the memory and of the predictor's own LSTM with carried states, K
                       targets for every f-th step and the last, the head on all pairs, backward, clip, Adam, averages
     tbptt_lstm        T / r updates of r steps with a carried state
+    tbptt_transformer      T / r updates of r steps, each of which sees its own r steps only
     bptt_lstm, bptt_srnn, bptt_transformer      one update of T steps
 LSTMs are torch.nn.LSTM (oneDNN's where --onednn 1), attention is scaled_dot_product_attention with is_causal, Adam is
 fused. The sequences are drawn before anything is timed, which the other side does within its updates.
@@ -172,9 +173,9 @@ class Answering(torch.nn.Module):
         return self.answer(h), state
 
 
-class TruncatedLstm(Trainer):
-    def __init__(self, tensors, options):
-        super().__init__(Answering(tensors, Recurrent(tensors, "encoder", "controller", options.dropout)))
+class Truncated(Trainer):
+    def __init__(self, tensors, core):
+        super().__init__(Answering(tensors, core))
         self.unroll = int(tensors["sizes"][0])
 
     def run(self, tokens, targets):
@@ -182,7 +183,7 @@ class TruncatedLstm(Trainer):
         for begin in range(0, tokens.shape[0], self.unroll):
             piece = slice(begin, begin + self.unroll)
             logits, state = self.net(tokens[piece], state)
-            state = tuple(s.detach() for s in state)
+            state = state and tuple(s.detach() for s in state)
             self.step(costs(logits, targets[piece]).mean())
 
 
@@ -262,14 +263,16 @@ class Transformer(torch.nn.Module):
 
     def forward(self, tokens, _):
         x = self.input(self.embedding(tokens.t()))
+        T = tokens.shape[0]
         for layer in self.layers:
-            x = layer(x, self.heads, self.cosine, self.sine)
+            x = layer(x, self.heads, self.cosine[:T], self.sine[:T])
         return self.norm(x).transpose(0, 1), None
 
 
 MODELS = {
     "memup": Memup,
-    "tbptt_lstm": TruncatedLstm,
+    "tbptt_lstm": lambda t, o: Truncated(t, Recurrent(t, "encoder", "controller", o.dropout)),
+    "tbptt_transformer": lambda t, o: Truncated(t, Transformer(t)),
     "bptt_lstm": lambda t, o: Whole(Answering(t, Recurrent(t, "encoder", "controller", o.dropout))),
     "bptt_srnn": lambda t, o: Whole(Answering(t, Srnn(t))),
     "bptt_transformer": lambda t, o: Whole(Answering(t, Transformer(t))),

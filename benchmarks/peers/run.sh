@@ -9,7 +9,8 @@
 #   ROUNDS (5), THREADS ("1 2"), CORE_REPEATS (5), UPDATE_REPEATS (1), STEPS (50), BATCH (16), TOLERANCE (1e-3);
 #                        the update is allowed ten times as much: where two pixels of a pooling window are equal but for
 #                        rounding, either side may send the gradient to another one
-#   MEMUP_MODELS         of memup: "memup tbptt_lstm bptt_lstm bptt_srnn bptt_transformer"; T = 520, B = 128
+#   MEMUP_MODELS         of memup: "memup tbptt_lstm tbptt_transformer bptt_lstm bptt_srnn bptt_transformer"; T = 520,
+#                        B = 128
 #   MEMUP_REPEATS (1)    passes a round; losses and gradient norms of the first updates are compared, dropout off
 #   RESULTS              file that receives every JSON line; a temporary one by default
 set -euo pipefail
@@ -78,7 +79,7 @@ one() {
 # memup_models: as `one`, but the weights and the sequences come from the program
 memup_models() {
     local model round count updates weights
-    local models="${MEMUP_MODELS:-memup tbptt_lstm bptt_lstm bptt_srnn bptt_transformer}"
+    local models="${MEMUP_MODELS:-memup tbptt_lstm tbptt_transformer bptt_lstm bptt_srnn bptt_transformer}"
     if [ ! -x "$memup" ]; then
         echo "run.sh: no program '$memup', which writes the weights of memup" >&2
         return

@@ -9,6 +9,8 @@
 // environment (<engram/task/registry.hpp>, <engram/task/sequence_registry.hpp>, <engram/task/time_step.hpp>); and what
 // reports (engram/evaluate) and programs (engram/program) are made of.
 
+#include <engram/version.hpp>
+
 #include <engram/core/aligned.hpp>
 #include <engram/core/device.hpp>
 #include <engram/core/dual.hpp>

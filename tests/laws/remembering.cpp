@@ -101,6 +101,13 @@ TEST_CASE("dropout: a share is dropped, the rest is larger; the same in both swe
         kept += v > 0;
     }
     CHECK(std::abs(kept - 16800) < 300);
+    // Column f is dropped by word f % 4 of block f / 4.
+    const auto key = static_cast<std::uint32_t>(stream_id("dropout", 0) >> 32);
+    for (std::uint32_t r = 0, at = 0; r < 400; ++r)
+        for (std::uint32_t f = 0; f < 60; ++f, ++at) {
+            const auto bits = philox4x32({{r / 20, r % 20, f / 4, 1}}, key, 0).word[f % 4];
+            CHECK((first[at] > 0) == (bits >= static_cast<std::uint32_t>(0.3 * 4294967296.0)));
+        }
     p.backward();
     for (int f = 0; f < 60; ++f) {
         double sum = 0;

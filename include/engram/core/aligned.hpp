@@ -7,6 +7,8 @@
 #include <new>
 #include <vector>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 template <class T>

@@ -8,6 +8,8 @@
 // instead, on both: the longer parts of environments, of which every inlined copy would be compiled anew (measured: the
 // registry of tasks in 50 s instead of 10).
 
+#include <engram/version.hpp>
+
 #if defined(__CUDACC__)
 #define ENGRAM_HD __host__ __device__ __forceinline__
 #define ENGRAM_HD_CALL __host__ __device__ __noinline__ inline

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 /// Bad input: shapes, names, files, numbers. Programs print `what()` and exit with code 2.

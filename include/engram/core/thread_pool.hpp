@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 class thread_pool {

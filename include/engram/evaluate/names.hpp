@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 enum class memory_kind { with, without, unknown };

@@ -3,6 +3,8 @@
 
 // One row of reference_table.hpp.
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 /// Mean episode rewards at small fidelity, with their standard errors over the episodes.

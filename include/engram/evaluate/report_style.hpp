@@ -3,6 +3,8 @@
 
 // The look of the report page and its one small script (values under the pointer). Everything reads without the script.
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 inline constexpr const char* report_css = R"css(

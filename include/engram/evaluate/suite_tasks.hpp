@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 struct suite_task {

@@ -4,6 +4,7 @@
 // The binder: what an operation may ask of the program that binds it.
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <engram/graph/kernel.hpp>
@@ -34,10 +35,7 @@ public:
     bool stepwise() const { return program_->is_stepwise(op_); }
     /// Input i is known before the time loop in which this operation stands.
     bool hoisted(std::size_t i) const {
-        const auto& in = op().inputs[i];
-        return program_->plan_.place[static_cast<std::size_t>(op_)] == placement::loop && program_->options_.hoist &&
-               op().splits && !program_->plan_.in_loop[static_cast<std::size_t>(in.value)] &&
-               program_->graph_.info(in).rows == extent::sequence;
+        return summed_ahead(program_->graph_, program_->options_, program_->plan_, static_cast<std::size_t>(op_), i);
     }
     bool needs_backward() const { return program_->plan_.backward[static_cast<std::size_t>(op_)]; }
 
@@ -54,6 +52,22 @@ public:
         const int v = op().outputs[i];
         if (!program_->plan_.active[static_cast<std::size_t>(v)]) return {};
         return program_->place_view(program_->whole(v), true);
+    }
+
+    /// Where input i, which then has no buffer, is to be found: row `index` [T, B, 1] of the table [V, F].
+    struct table_rows {
+        parameter table;
+        operand<real> index;
+        operand<real> d_table;  // null when nobody wants it
+    };
+    std::optional<table_rows> looked_up(std::size_t i) const {
+        const view& v = op().inputs[i];
+        const int by = program_->plan_.looked_up[static_cast<std::size_t>(v.value)];
+        if (by < 0) return {};
+        const auto& embedding = *program_->graph_.operations()[static_cast<std::size_t>(by)];
+        const parameter table{embedding.table};
+        return table_rows{table, program_->place_view(embedding.inputs[0], false),
+                          v.detached ? operand<real>{} : d_parameter(table)};
     }
 
     parameters<real>& store() const { return *program_->store_; }

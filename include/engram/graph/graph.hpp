@@ -99,8 +99,10 @@ struct operation {
     bool row_wise = true;          // rows are independent of each other: may be hoisted, sunk and sharded
     bool mixes_batch = false;      // rows of different batch entries meet: refuses to be sharded
     bool is_loss = false;
-    bool is_record = false;  // a replaying plan reads its output from the trajectory instead
-    bool splits = false;     // its inputs outside the time loop can be summed ahead of the loop
+    bool is_record = false;     // a replaying plan reads its output from the trajectory instead
+    bool splits = false;        // its inputs outside the time loop can be summed ahead of the loop
+    bool takes_tables = false;  // can multiply a table once instead of each of the rows that were taken from it
+    int table = -1;             // the parameter of which its output is rows, named by its only input
     int scan = -1;
 
     virtual ~operation() = default;
@@ -138,6 +140,7 @@ public:
     graph& operator=(const graph&) = delete;
 
     engram::parameters<real>& store() { return *store_; }
+    const engram::parameters<real>& store() const { return *store_; }
 
     /// Prefixes the names of all that is traced while the returned guard lives: "memory" gives "memory.key.weight".
     class scope_guard {

@@ -5,6 +5,8 @@
 
 #include <ostream>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 struct image_shape {

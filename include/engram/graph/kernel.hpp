@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 /// Where some columns of a value lie: row b of step t starts at data + t * step + b * stride.

@@ -24,7 +24,7 @@ struct memory_layout {
         std::ptrdiff_t first, count;
     };
 
-    std::vector<char> used;                    // per value: read or written by a live operation
+    std::vector<char> used;                    // per value: read or written in memory by a live operation
     std::vector<char> stored;                  // per value: its gradient writers store
     std::vector<std::ptrdiff_t> base, d_base;  // per value: elements from the arena's start, or -1
     std::vector<std::ptrdiff_t> state_block;   // per value: length of a block of a persistent state
@@ -75,6 +75,8 @@ private:
         for (const auto& scan : graph_.scans())
             for (const carried_state& s : scan)
                 if (used[at(s.entering)]) used[at(s.initial.value)] = 1;
+        for (std::size_t v = 0; v < used.size(); ++v)
+            if (plan_.looked_up[v] >= 0) used[v] = 0;
     }
 
     // A gradient is stored to when its writers cover each column exactly once, all rows in the same sweep.
@@ -89,8 +91,12 @@ private:
         for (std::size_t i = 0; i < ops.size(); ++i) {
             if (!plan_.backward[i]) continue;
             for (const int p : ops[i]->parameters) ++parameter_writers[at(p)];
-            for (const view& in : ops[i]->inputs)
-                if (!in.detached) writers[at(in.value)].push_back({in.offset, in.offset + in.width});
+            for (const view& in : ops[i]->inputs) {
+                if (in.detached) continue;
+                writers[at(in.value)].push_back({in.offset, in.offset + in.width});
+                const int embedding = plan_.looked_up[at(in.value)];
+                if (embedding >= 0) ++parameter_writers[at(ops[at(embedding)]->table)];
+            }
         }
         for (std::size_t v = 0; v < stored.size(); ++v) {
             if (!plan_.active[v] || plan_.state_of[v] >= 0 || graph_.values()[v].rows == extent::batch) continue;

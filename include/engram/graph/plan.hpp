@@ -3,9 +3,10 @@
 
 // The plan: which operations of a trace run, where, and who writes each gradient.
 //
-// Three analyses, each a free function: liveness (from outputs, losses and written resources), placement (operations of
-// a scan that depend on no carried state are hoisted before it, those that feed none are sunk behind it) and gradient
-// activity (a value is active when it depends on something trained and a loss depends on it).
+// Four analyses, each a free function: liveness (from outputs, losses and written resources), placement (operations of
+// a scan that depend on no carried state are hoisted before it, those that feed none are sunk behind it), lookups (an
+// embedding that only affine maps read is not written out: they multiply its table) and gradient activity (a value is
+// active when it depends on something trained and a loss depends on it).
 
 #include <algorithm>
 #include <vector>
@@ -25,6 +26,7 @@ struct plan_options {
     int first_row = 0;         // number of this plan's first row in the whole batch (noise is keyed by row)
     int first_step = 0;        // number of this plan's first step (noise is keyed by step)
     bool hoist = true;         // off only to measure what hoisting is worth
+    bool look_up = true;       // off only to compare: products of a table instead of its rows
 
     int whole_batch() const { return total_batch > 0 ? total_batch : batch; }
 };
@@ -39,6 +41,7 @@ struct plan {
     std::vector<char> active;      // per value: has a gradient
     std::vector<char> backward;    // per operation: passes or makes a gradient
     std::vector<int> state_of;     // per value: index of the carried state it is an end of, or -1
+    std::vector<int> looked_up;    // per value: the embedding whose rows no buffer holds, or -1
     struct segment {
         int scan = -1;  // -1: operations outside scans
         std::vector<int> once, before, loop, behind;
@@ -127,6 +130,59 @@ std::vector<placement> place_operations(const graph<Backend>& g, const plan_opti
     return place;
 }
 
+/// Whether input i of an operation in a time loop is known before it and can be summed ahead of it.
+template <class Backend>
+bool summed_ahead(const graph<Backend>& g, const plan_options& options, const plan& p, std::size_t op, std::size_t i) {
+    const auto& o = *g.operations()[op];
+    const view& in = o.inputs[i];
+    return p.place[op] == placement::loop && options.hoist && o.splits &&
+           !p.in_loop[static_cast<std::size_t>(in.value)] && g.info(in).rows == extent::sequence;
+}
+
+/// The input of an affine map that begins its sums, where one sweep meets all its rows; -1 otherwise.
+template <class Backend>
+int first_addend(const graph<Backend>& g, const plan_options& options, const plan& p, std::size_t op) {
+    const auto& o = *g.operations()[op];
+    if (!o.takes_tables) return -1;
+    if (p.place[op] != placement::loop) {
+        for (const view& in : o.inputs)
+            if (g.info(in).rows == extent::batch) return -1;
+        return 0;
+    }
+    for (std::size_t i = 0; i < o.inputs.size(); ++i)
+        if (summed_ahead(g, options, p, op, i)) return static_cast<int>(i);
+    return -1;
+}
+
+/// Embeddings that nobody needs written out, because every reader is an affine map that begins with them: a product
+/// over T * B rows of x = table[token] is then one over the rows of the table. Only where those are few (a quarter:
+/// ours), since rows of the product have to be copied and their gradients summed.
+template <class Backend>
+void find_lookups(const graph<Backend>& g, const plan_options& options, const std::vector<view>& roots, plan& p) {
+    const auto& ops = g.operations();
+    p.looked_up.assign(g.values().size(), -1);
+    if (!options.look_up) return;
+    const auto at = [&](int value) -> int& { return p.looked_up[static_cast<std::size_t>(value)]; };
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        const auto& op = *ops[i];
+        if (!p.live[i] || op.table < 0 || g.info(op.inputs[0]).rows != extent::sequence) continue;
+        const std::ptrdiff_t rows = g.store()[parameter{op.table}].rows;
+        if (4 * rows <= std::ptrdiff_t{options.steps} * options.batch) at(op.outputs[0]) = static_cast<int>(i);
+    }
+    for (const view& v : roots) at(v.value) = -1;
+    for (const int v : g.held()) at(v) = -1;
+    for (const auto& scan : g.scans())
+        for (const carried_state& s : scan) at(s.initial.value) = at(s.leaving) = -1;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (!p.live[i]) continue;
+        const int first = first_addend(g, options, p, i);
+        for (std::size_t k = 0; k < ops[i]->inputs.size(); ++k) {
+            const view& in = ops[i]->inputs[k];
+            if (static_cast<int>(k) != first || in.width != g.info(in).width) at(in.value) = -1;
+        }
+    }
+}
+
 /// Values that have a gradient, and operations that take part in the backward sweep.
 template <class Backend>
 void find_gradients(const graph<Backend>& g, const plan_options& options, plan& p) {
@@ -172,7 +228,7 @@ void find_gradients(const graph<Backend>& g, const plan_options& options, plan& 
                 if (!s.initial.detached) changed |= !std::exchange(at(reached, s.initial.value), char{1});
             }
     }
-    for (std::size_t v = 0; v < values; ++v) p.active[v] = needs[v] && reached[v];
+    for (std::size_t v = 0; v < values; ++v) p.active[v] = needs[v] && reached[v] && p.looked_up[v] < 0;
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (!p.live[i]) continue;
         p.backward[i] = ops[i]->is_loss && at(p.active, ops[i]->inputs[0].value) && !ops[i]->inputs[0].detached;
@@ -187,6 +243,7 @@ plan make_plan(const graph<Backend>& g, const plan_options& options, const std::
     p.live = live_operations(g, options, roots);
     p.in_loop = loop_values(g, p.live);
     p.place = place_operations(g, options, p.live, p.in_loop);
+    find_lookups(g, options, roots, p);
     find_gradients(g, options, p);
     p.state_of.assign(g.values().size(), -1);
     int state = 0;

@@ -83,6 +83,8 @@ public:
     }
     /// Gradient of a variable after backward(); null when it has none.
     operand<const real> gradient_of(const variable& v) const {
+        require(plan_.looked_up[static_cast<std::size_t>(v.value)] < 0, "gradient_of: '", graph_.info(v).name,
+                "' is not written out by this plan; name it among the outputs");
         if (!plan_.active[static_cast<std::size_t>(v.value)]) return {};
         const operand<real> o = const_cast<program*>(this)->place_view(v, true);
         return {o.data, o.stride, o.step, o.width, false};
@@ -133,6 +135,7 @@ public:
         const auto bad = [&](int op, int t, int steps) -> std::string {
             for (const int out : graph_.operations()[static_cast<std::size_t>(op)]->outputs) {
                 const operand<real> o = const_cast<program*>(this)->place_view(whole(out), false);
+                if (!o) continue;
                 const bool timeless = o.step == 0;
                 for (int s = t; s < (timeless ? t + 1 : t + steps); ++s)
                     for (int i = 0; i < options_.batch * o.width; ++i)

@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 inline constexpr double allocation_epsilon = 1e-6;

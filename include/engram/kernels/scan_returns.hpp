@@ -16,6 +16,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 /// Upper bounds of the importance ratios: of the temporal difference, of the trace, of the policy gradient.

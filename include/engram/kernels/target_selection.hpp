@@ -15,6 +15,8 @@
 #include <limits>
 #include <span>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 /// The uncertainty of a step that has no target.

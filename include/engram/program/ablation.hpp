@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <engram/core/pack.hpp>
 #include <engram/core/settings.hpp>
 #include <engram/model/agent.hpp>
 #include <engram/model/remembering.hpp>
@@ -113,13 +114,17 @@ private:
 };
 
 /// The program itself; returns its exit code: 0, 1 (it failed while running), 2 (bad input), 130 (interrupted).
+///
+/// Defined for the packs that engram_program was compiled for: an agent compiled with flags that mean another width
+/// would share instances of templates with it whose layouts differ, so it must not link.
+template <int PackBytes>
 int run_program(ablation& model, int argc, char** argv);
 
 /// A whole program of one agent type; call it from main().
 template <class Agent>
 int run_ablation(const char* name, int argc, char** argv) {
     ablation_of<Agent> model(name);
-    return run_program(model, argc, argv);
+    return run_program<pack_bytes>(model, argc, argv);
 }
 
 }  // namespace engram

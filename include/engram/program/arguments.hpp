@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 struct arguments {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 class progress_bar {

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 struct preset_value {

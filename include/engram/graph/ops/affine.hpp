@@ -7,11 +7,13 @@
 // concatenation. In a scan the inputs known before the time loop are summed ahead of it over all T * B rows, the loop
 // adds the others, and every weight gradient is one product after the backward sweep. A sum runs in one fixed order
 // (bias, hoisted inputs, the others) whatever the number of rows, so a plan with T = 1 gives the bits of a plan with T
-// = 50.
+// = 50. Where the first input in this order is an embedding, its table may be multiplied instead
+// (graph/ops/table_product.hpp).
 
+#include <optional>
 #include <vector>
 
-#include <engram/graph/program.hpp>
+#include <engram/graph/ops/table_product.hpp>
 #include <engram/kernels/product.hpp>
 
 namespace engram {
@@ -31,10 +33,16 @@ struct affine_kernel final : kernel<Backend> {
           forward_(b.store().packed_forward(weights.weight)) {
         int row = 0;
         for (std::size_t i = 0; i < b.op().inputs.size(); ++i) {
-            part p{b.in(i), b.d_in(i), row, nullptr, b.hoisted(i)};
-            if (p.dx) p.transposed = b.store().packed_transposed(weights.weight, row, p.x.width);
-            row += p.x.width;
-            parts_.push_back(p);
+            const int width = b.op().inputs[i].width;
+            if (const auto rows = b.looked_up(i)) {
+                table_.emplace(b, *rows, weights, row);
+                table_ahead_ = b.hoisted(i);
+            } else {
+                part p{b.in(i), b.d_in(i), row, nullptr, b.hoisted(i)};
+                if (p.dx) p.transposed = b.store().packed_transposed(weights.weight, row, width);
+                parts_.push_back(p);
+            }
+            row += width;
         }
         std::stable_sort(parts_.begin(), parts_.end(),
                          [](const part& a, const part& c) { return a.hoisted > c.hoisted; });
@@ -53,13 +61,17 @@ struct affine_kernel final : kernel<Backend> {
     }
 
     void before() override {
-        if (split()) sum(0, hoisted_, 0, steps_, false);
+        if (!split()) return;
+        if (table_) table_->multiply();
+        if (hoisted_ > 0) begin(hoisted_, 0, steps_);
     }
     void forward(int t, int steps) override {
-        if (split())
-            sum(hoisted_, static_cast<int>(parts_.size()), t, steps, true);
+        const int all = static_cast<int>(parts_.size());
+        if (!split() && table_) table_->multiply();
+        if (split() && hoisted_ > 0)
+            sum(hoisted_, all, t, steps, true);
         else
-            sum(0, static_cast<int>(parts_.size()), t, steps, false);
+            begin(all, t, steps);
     }
     void backward(int t, int steps) override {
         for (const part& p : parts_)
@@ -80,8 +92,13 @@ private:
         bool hoisted;
     };
 
-    bool split() const { return hoisted_ > 0 && steps_ > 1; }
+    bool split() const { return (hoisted_ > 0 || table_ahead_) && steps_ > 1; }
 
+    /// The sums over the table and the first `count` parts.
+    void begin(int count, int t, int steps) {
+        if (table_) table_->take(t, steps);
+        sum(0, count, t, steps, table_.has_value());
+    }
     void sum(int first, int last, int t, int steps, bool accumulate) {
         for (int i = first; i < last; ++i) {
             const part& p = parts_[static_cast<std::size_t>(i)];
@@ -97,6 +114,7 @@ private:
     }
     void weight_gradients(int steps) {
         if (!dy_) return;
+        if (table_) table_->backward(steps, dw_);
         if (dw_)
             for (const part& p : parts_) {
                 real* dw = dw_.data + p.first_row * dw_.stride;
@@ -110,7 +128,10 @@ private:
                                             dw, dw_.stride, dw_.accumulate || t > 0, workspace_.data());
                 }
             }
-        if (db_) sum_rows(dy_.data, dy_.stride, y_.width, steps * batch_, db_.data, db_.accumulate);
+        if (db_ && table_)
+            table_->sum(db_);
+        else if (db_)
+            sum_rows(dy_.data, dy_.stride, y_.width, steps * batch_, db_.data, db_.accumulate);
     }
 
     int steps_, batch_;
@@ -122,6 +143,8 @@ private:
     std::vector<part> parts_;
     std::vector<product_part<real>> products_;
     int hoisted_ = 0;
+    std::optional<table_product<Backend>> table_;
+    bool table_ahead_ = false;
     operand<real> dw_, db_;
     aligned_vector<real> workspace_;
 };
@@ -142,7 +165,7 @@ var<Backend> affine(const std::string& name, const std::vector<var<Backend>>& in
     auto op = std::make_unique<affine_operation<Backend>>();
     op->name = name;
     op->weights = weights;
-    op->splits = true;
+    op->splits = op->takes_tables = true;
     op->parameters = {weights.weight.id};
     if (weights.bias.id >= 0) op->parameters.push_back(weights.bias.id);
     int columns = 0;

@@ -6,16 +6,19 @@
 //
 // Like noise (graph/ops/noise.hpp), whether a number is dropped is a pure function of the operation's full name, the
 // replay count, the step, the row of the whole batch and the column: resumed and sharded runs drop the same ones, and
-// the backward sweep asks again instead of storing a mask.
+// the backward sweep asks again instead of storing a mask. Bits are drawn for many columns at once.
 
-#include <engram/core/philox.hpp>
+#include <cstdint>
+
 #include <engram/graph/ops/rows.hpp>
+#include <engram/kernels/philox_words.hpp>
 
 namespace engram {
 
 template <class Backend>
 struct dropout_kernel final : kernel<Backend> {
     using real = typename Backend::real;
+    using P = pack<real>;
 
     dropout_kernel(const binder<Backend>& b, double rate)
         : batch(b.batch()),
@@ -40,7 +43,7 @@ struct dropout_kernel final : kernel<Backend> {
                 std::copy_n(x, in.width, y);
                 return;
             }
-            each_column(s, b, [&](int f, bool kept) { y[f] = kept ? x[f] * scale : real(0); });
+            each_pack(s, b, [&](int f, int n, P by) { put(thin(part(x + f, n), by), y + f, n); });
         });
     }
     void backward(int t, int steps) override {
@@ -48,27 +51,38 @@ struct dropout_kernel final : kernel<Backend> {
         each_row(t, steps, [&](int s, int b) {
             const real* dy = d_out.at(s) + b * d_out.stride;
             real* dx = d_in.at(s) + b * d_in.stride;
-            each_column(s, b, [&](int f, bool kept) {
-                const real by = kept ? dy[f] * scale : real(0);
-                dx[f] = d_in.accumulate ? dx[f] + by : by;
+            each_pack(s, b, [&](int f, int n, P by) {
+                const P d = thin(part(dy + f, n), by);
+                put(d_in.accumulate ? part(dx + f, n) + d : d, dx + f, n);
             });
         });
     }
 
 private:
+    // Zero also where x is not finite.
+    static P thin(P x, P by) { return select(P(0) < by, x * by, P(0)); }
+    // Whole packs are not counted out lane by lane.
+    static P part(const real* from, int n) { return n == P::width ? P::load(from) : P::load(from, n); }
+    static void put(P v, real* to, int n) { n == P::width ? v.store(to) : v.store(to, n); }
+
     template <class Body>
     void each_row(int t, int steps, Body body) const {
         for (int s = t; s < t + steps; ++s)
             for (int b = 0; b < batch; ++b) body(s, b);
     }
+    /// body(first column, columns, what each is multiplied by) over a row.
     template <class Body>
-    void each_column(int t, int b, Body body) const {
-        for (int f = 0; f < in.width; f += 4) {
-            const philox_block bits =
-                philox4x32({{static_cast<std::uint32_t>(first_step + t), static_cast<std::uint32_t>(first_row + b),
-                             static_cast<std::uint32_t>(f / 4), static_cast<std::uint32_t>(*replay)}},
-                           key, static_cast<std::uint32_t>(*replay >> 32));
-            for (int i = 0; i < std::min(4, in.width - f); ++i) body(f + i, bits.word[i] >= threshold);
+    void each_pack(int t, int b, Body body) const {
+        constexpr int columns = 4 * philox_lanes;
+        std::uint32_t bits[columns];
+        real by[columns];
+        for (int f = 0; f < in.width; f += columns) {
+            philox_words({{static_cast<std::uint32_t>(first_step + t), static_cast<std::uint32_t>(first_row + b),
+                           static_cast<std::uint32_t>(f / 4), static_cast<std::uint32_t>(*replay)}},
+                         key, static_cast<std::uint32_t>(*replay >> 32), bits);
+            for (int i = 0; i < columns; ++i) by[i] = bits[i] >= threshold ? scale : real(0);
+            for (int i = 0; i < std::min(columns, in.width - f); i += P::width)
+                body(f + i, std::min(P::width, in.width - f - i), P::load(by + i));
         }
     }
 

@@ -316,7 +316,7 @@ struct embed_kernel final : kernel<Backend> {
         for (int r = 0; r < steps * batch; ++r) {
             const real i = index.at(t)[r * index.stride];
             require(i >= 0 && static_cast<int>(i) < count, name, ": index ", i, " is outside 0..", count - 1);
-            std::copy_n(rows + static_cast<int>(i) * out.width, out.width, out.at(t) + r * out.stride);
+            if (out) std::copy_n(rows + static_cast<int>(i) * out.width, out.width, out.at(t) + r * out.stride);
         }
     }
     void backward(int /*t*/, int steps) override {
@@ -342,13 +342,15 @@ private:
     operand<real> index, out, d_out, d_table;
 };
 
-/// Row `index` [T, B, 1] of the table [count, width].
+/// Row `index` [T, B, 1] of the table [count, width]. Where only affine maps read it, they multiply the table
+/// (graph/ops/table_product.hpp), and what is left to do here is to check the index.
 template <class Backend>
 var<Backend> embed(const std::string& name, const var<Backend>& index, parameter table) {
     require(index.width == 1, name, ": the index must be one column, not ", index.width);
     graph<Backend>& g = *index.owner;
     auto op = make_operation<embed_kernel>(g, name, {stop_gradient(index)}, table);
     op->parameters = {table.id};
+    op->table = table.id;
     const extent rows = g.common_rows(op->inputs);
     return g.add(std::move(op), {g.store()[table].columns}, rows)[0];
 }
