@@ -38,11 +38,13 @@ public:
         if (has_checkpoint) load();
         make_folder(paths.folder + "/checkpoint");
         remove_leftovers(paths);
+        const bool writes_events = a.tensorboard || (a.resume && file_exists(paths.events()));
         if (!has_checkpoint)
             for (const auto& old : {paths.summary(), paths.retrieval(), paths.levels(), paths.events()})
                 std::filesystem::remove(old);
         else if (file_exists(paths.summary()))
             summary_ = read_json(paths.summary());
+        if (writes_events) events_.emplace(paths.events(), job_.steps(), seconds_since_1970());
         seconds_before_ = summary_.value("wall_seconds", 0.0);
         write_json(paths.config(), config.to_json());
         auto columns = job_.columns();
@@ -56,8 +58,6 @@ public:
             levels_.emplace(paths.levels(), std::vector<std::string>{level_curve_header}, job_.steps());
             evaluated_step_ = levels_->last_kept();
         }
-        if (a.tensorboard || file_exists(paths.events()))
-            events_.emplace(paths.events(), job_.steps(), seconds_since_1970());
     }
 
     int go() {
