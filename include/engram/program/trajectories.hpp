@@ -11,6 +11,8 @@
 //
 // Arrays of several folders, one behind the other, are one trajectory with its resets.
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
