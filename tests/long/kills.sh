@@ -55,7 +55,7 @@ compare() {
     awk -F, 'NR > 2 && $1 <= last { exit 1 } NR > 1 { last = $1 }' "$work/killed/metrics.csv" ||
         fail "metrics.csv has a step twice"
     grep -q '"finished": true' "$work/killed/summary.json" || fail "the run is not finished"
-    [[ -z $(find "$work/killed" -name '*.??????' -newer "$work/killed/config.json" -name '*.safetensors.*') ]] ||
+    [[ -z $(find "$work/killed" -name '*.safetensors.??????') ]] ||
         fail "a half-written checkpoint is left"
     [[ $kind != asynchronous ]] || return 0
     cmp "$work/whole/checkpoint/latest.safetensors" "$work/killed/checkpoint/latest.safetensors" ||
