@@ -193,16 +193,16 @@ struct target {
     std::size_t each, fixed;
 };
 
-// Deflate expands up to 1032 times, and a vector that grows holds three times its content for a moment. A value of
-// JSON, whose text may be two bytes, is a node of a tree.
+// Deflate expands up to 1032 times and has a state of its own, and a vector that grows holds three times its content
+// for a moment. A value of JSON, whose text may be two bytes, is a node of a tree.
 inline const std::map<std::string, target>& targets() {
     static const std::map<std::string, target> all{{"command_line", {read_command_line, 4000, 2 << 20}},
                                                    {"configuration", {read_configuration, 4000, 1 << 20}},
                                                    {"events", {read_events, 1, 1 << 12}},
-                                                   {"idx", {read_idx, 5 * 1032, 1 << 16}},
+                                                   {"idx", {read_idx, 5 * 1032, 1 << 17}},
                                                    {"npy", {read_npy, 8, 1 << 14}},
-                                                   {"omniglot", {read_omniglot, 14 * 1032, 1 << 16}},
-                                                   {"png", {read_png, 14 * 1032, 1 << 16}},
+                                                   {"omniglot", {read_omniglot, 14 * 1032, 1 << 17}},
+                                                   {"png", {read_png, 14 * 1032, 1 << 19}},
                                                    {"safetensors", {read_safetensors, 40, 1 << 14}}};
     return all;
 }

@@ -159,8 +159,8 @@ TEST_CASE("a damaged run folder") {
         engram::json changed = config;
         changed[key] = value;
         engram::write_json(out + "/config.json", changed);
-        for (const std::vector<std::string>& arguments :
-             {{"train", "--resume", "--out", out, "--steps", "2400"}, {"evaluate", "--from", out}}) {
+        for (const auto& arguments : std::vector<std::vector<std::string>>{
+                 {"train", "--resume", "--out", out, "--steps", "2400"}, {"evaluate", "--from", out}}) {
             const finished f = run(arguments);
             CHECK(f.code == 2);
             INFO(f.err);
