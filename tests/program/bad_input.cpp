@@ -172,7 +172,9 @@ TEST_CASE("a damaged run folder") {
     misread("threads", 4294967297, "'threads' is 4294967297, expected a number from 1 to 2147483647");
     misread("seed", 18446744073709551615u, "'seed' is 18446744073709551615, expected a number from 0");
     misread("steps", "many", "'steps' must be an integer");
-    misread("settings", {{std::string(300, 'n'), 1}}, "a setting's name of 300 bytes, expected at most 256");
+    engram::json long_name = engram::json::object();
+    long_name[std::string(300, 'n')] = 1;
+    misread("settings", long_name, "a setting's name of 300 bytes, expected at most 256");
 
     engram::write_file(out + "/config.json", "{\"ablation\": \"recalling\"");
     const finished f = run({"evaluate", "--from", out});
