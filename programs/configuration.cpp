@@ -167,8 +167,9 @@ void configuration::from_json(const json& content, const std::string& source) {
     if (content.contains("evaluate_every")) evaluate_every = number("evaluate_every", 0);
     if (content.contains("evaluate_episodes")) evaluate_episodes = number("evaluate_episodes", 1);
     threads = static_cast<int>(number("threads", 1, std::numeric_limits<int>::max()));
+    const auto pairs = settings_from_json(*has("settings"), source);
     try {
-        set(settings_from_json(*has("settings"), source));
+        set(pairs);
     } catch (const error& problem) {
         fail(source, ": ", problem.what());
     }
