@@ -59,7 +59,10 @@ TEST_CASE("every target has inputs that are read to the end") {
 TEST_CASE("the watch sees memory, and that it is given back") {
     const allocation::watch watch;
     const std::ptrdiff_t before = allocation::now;
-    { const std::vector<char> much(100000); }
+    {
+        const std::vector<char> much(100000);
+        CHECK(much.back() == 0);
+    }
     CHECK(watch.most() >= 100000);
     CHECK(allocation::now == before);
 }
