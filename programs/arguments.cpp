@@ -25,6 +25,7 @@ void add_train(CLI::App& app, arguments& a) {
     s->add_option("--evaluate", a.evaluate, "episodes per level after training, 0 for none (100)");
     s->add_option("--evaluate-every", a.evaluate_every, "steps between evaluations while it trains, 0 for none (0)");
     s->add_option("--evaluate-episodes", a.evaluate_episodes, "episodes per level of each of them (20)");
+    s->add_flag("--tensorboard", a.tensorboard, "curves for TensorBoard too, in the run folder");
     s->add_flag("--quiet", a.quiet, "no progress, no table");
 }
 
@@ -54,6 +55,7 @@ void add_sample(CLI::App& app, arguments& a) {
     s->add_option("--level", a.level, "level (holdout_interpolate)");
     s->add_option("--out", a.out, "where to write (<run folder>/sample)");
     s->add_option("--seed", a.seed, "seed of the episode (that of the run)");
+    s->add_option("--episodes", a.episodes, "also this many episodes as arrays, a folder each (0)");
     s->add_option("--alone-from", a.alone_from, "sequence models: step from which it draws alone (the recall)");
     s->add_option("--data", a.data, "folder with mnist/ and omniglot/, if it has moved");
 }

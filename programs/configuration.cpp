@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <cstring>
+#include <limits>
 
 #include <engram/program/configuration.hpp>
 #include <engram/program/presets.hpp>
@@ -34,6 +35,8 @@ void flatten_json(const json& object, const std::string& prefix, const std::stri
                   std::vector<std::pair<std::string, std::string>>& pairs) {
     for (const auto& item : object.items()) {
         const std::string name = prefix.empty() ? item.key() : prefix + "." + item.key();
+        // A long name would be copied into each of those below it.
+        require(name.size() <= 256, source, ": a setting's name of ", name.size(), " bytes, expected at most 256");
         if (item.value().is_object())
             flatten_json(item.value(), name, source, pairs);
         else
@@ -143,23 +146,30 @@ void configuration::from_json(const json& content, const std::string& source) {
         require(value->is_string(), source, ": '", key, "' must be a text");
         return value->get<std::string>();
     };
-    const auto number = [&](const char* key) {
+    // The ranges are those of the command line.
+    const auto number = [&](const char* key, std::int64_t least,
+                            std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
         const json* value = has(key);
         require(value->is_number_integer(), source, ": '", key, "' must be an integer");
+        const bool fits =
+            !value->is_number_unsigned() || value->get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
+        require(fits && value->get<std::int64_t>() >= least, source, ": '", key, "' is ", value->dump(),
+                ", expected a number from ", least, " to ", most);
         return value->get<std::int64_t>();
     };
     const std::string ablation = text("ablation");
     require(ablation == model_->name(), source, ": this is a run of engram-", ablation, ", expected one of engram-",
             model_->name());
     task = text("task"), preset = text("preset"), mode = text("mode"), device = text("device");
-    seed = number("seed"), steps = number("steps"), checkpoint_every = number("checkpoint_every");
-    evaluation_episodes = number("evaluation_episodes");
+    seed = number("seed", 0), steps = number("steps", 1), checkpoint_every = number("checkpoint_every", 1);
+    evaluation_episodes = number("evaluation_episodes", 0);
     // Runs from before there were such evaluations have none.
-    if (content.contains("evaluate_every")) evaluate_every = number("evaluate_every");
-    if (content.contains("evaluate_episodes")) evaluate_episodes = number("evaluate_episodes");
-    threads = static_cast<int>(number("threads"));
+    if (content.contains("evaluate_every")) evaluate_every = number("evaluate_every", 0);
+    if (content.contains("evaluate_episodes")) evaluate_episodes = number("evaluate_episodes", 1);
+    threads = static_cast<int>(number("threads", 1, std::numeric_limits<int>::max()));
+    const auto pairs = settings_from_json(*has("settings"), source);
     try {
-        set(settings_from_json(*has("settings"), source));
+        set(pairs);
     } catch (const error& problem) {
         fail(source, ": ", problem.what());
     }

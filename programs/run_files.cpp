@@ -25,8 +25,8 @@ bool file_exists(const std::string& path) {
 
 void remove_leftovers(const run_paths& paths) {
     std::vector<std::filesystem::path> found;
-    for (const std::string& file :
-         {paths.config(), paths.metrics(), paths.levels(), paths.summary(), paths.retrieval(), paths.checkpoint()}) {
+    for (const std::string& file : {paths.config(), paths.metrics(), paths.levels(), paths.events(), paths.summary(),
+                                    paths.retrieval(), paths.checkpoint()}) {
         const std::filesystem::path path(file);
         std::error_code ignored;
         for (const auto& entry : std::filesystem::directory_iterator(path.parent_path(), ignored)) {

@@ -11,6 +11,7 @@
 #include <engram/program/commands.hpp>
 #include <engram/program/episode.hpp>
 #include <engram/program/run_files.hpp>
+#include <engram/program/trajectories.hpp>
 
 namespace engram {
 
@@ -57,7 +58,13 @@ int sample(ablation& model, const arguments& a) {
     configuration config(model);
     config.from_json(read_json(paths.config()), paths.config());
     if (a.data) config.set({{"task.data", *a.data}});
-    if (model.learns_sequences()) return sample_sequences(config, a);
+    const int episodes = a.episodes ? parse<int>("--episodes", *a.episodes) : 0;
+    require(episodes >= 0, "--episodes: expected 0 or more, got ", episodes);
+    if (model.learns_sequences()) {
+        require(episodes == 0, "--episodes: engram-", model.name(),
+                " learns from sequences; only agents play episodes");
+        return sample_sequences(config, a);
+    }
     require(!a.alone_from, "--alone-from: engram-", model.name(), " acts; only sequence models draw alone");
     const auto seed = a.seed ? parse<std::int64_t>("--seed", *a.seed) : config.seed;
     const task_info info = describe_task(config.task, config.run.task);
@@ -76,25 +83,18 @@ int sample(ablation& model, const arguments& a) {
     const std::string folder = a.out.value_or(paths.folder + "/sample");
     make_folder(folder);
     const int T = static_cast<int>(steps.size());
-    std::vector<float> observations, rewards, read(static_cast<std::size_t>(T) * static_cast<std::size_t>(T));
-    std::vector<std::int32_t> actions;
+    std::vector<float> read(static_cast<std::size_t>(T) * static_cast<std::size_t>(T));
     double total = 0;
     for (int t = 0; t < T; ++t) {
         const auto& step = steps[static_cast<std::size_t>(t)];
-        observations.insert(observations.end(), step.observation.begin(), step.observation.end());
-        actions.push_back(step.action);
-        rewards.push_back(step.reward);
         total += static_cast<double>(step.reward);
         for (const auto& r : step.reads)
             read[static_cast<std::size_t>(t) * static_cast<std::size_t>(T) + static_cast<std::size_t>(r.when)] +=
                 r.weight;
     }
-    const auto& shape = run.info.observation;
     write_png(folder + "/observations.png", strip(run, steps));
     write_gif(folder + "/episode.gif", film(run, steps), film_delay(run.options));
-    write_npy<float>(folder + "/observations.npy", observations, {T, shape.height, shape.width, shape.channels});
-    write_npy<std::int32_t>(folder + "/actions.npy", actions, {T});
-    write_npy<float>(folder + "/rewards.npy", rewards, {T});
+    write_steps(folder, run.info.observation, steps);
     std::string files = "observations.png, episode.gif, observations.npy, actions.npy, rewards.npy";
     if (run.agent.read_weight) {
         const int side = std::min(shown_steps, T), scale = std::max(1, 400 / side);
@@ -111,6 +111,13 @@ int sample(ablation& model, const arguments& a) {
     }
     fmt::print("{}: {} steps, reward {:g} of {:g}; in {}: {}\n", level, T, total,
                static_cast<double>(run.info.maximum_reward(level)), folder, files);
+    if (episodes == 0) return 0;
+    catch_interrupts();
+    const std::string trajectories = folder + "/trajectories";
+    if (!write_trajectories(run, level, episodes, static_cast<std::uint64_t>(seed), trajectories, interrupted))
+        return 130;
+    fmt::print("{} episodes in {}: episodes.csv, and of each observations.npy, actions.npy, rewards.npy, resets.npy\n",
+               episodes, trajectories);
     return 0;
 }
 

@@ -74,19 +74,19 @@ int train(ablation& model, const arguments& a) {
     configure(config, a, paths);
     switch (model.learns()) {
         case learning_kind::sequences:
-            return training_run<sequence_job<sequence_trainer<cpu<float>>>>(config, paths, a.resume, a.quiet).go();
+            return training_run<sequence_job<sequence_trainer<cpu<float>>>>(config, paths, a).go();
         case learning_kind::unrolls:
-            return training_run<sequence_job<truncated_trainer<cpu<float>>>>(config, paths, a.resume, a.quiet).go();
+            return training_run<sequence_job<truncated_trainer<cpu<float>>>>(config, paths, a).go();
         case learning_kind::predictions:
-            return training_run<memup_job>(config, paths, a.resume, a.quiet).go();
+            return training_run<memup_job>(config, paths, a).go();
         case learning_kind::phases:
-            return training_run<acting_job<phased_trainer<cpu<float>>>>(config, paths, a.resume, a.quiet).go();
+            return training_run<acting_job<phased_trainer<cpu<float>>>>(config, paths, a).go();
         case learning_kind::acting:
             break;
     }
     if (config.mode == "asynchronous")
-        return training_run<acting_job<asynchronous_trainer<cpu<float>>>>(config, paths, a.resume, a.quiet).go();
-    return training_run<acting_job<trainer<cpu<float>>>>(config, paths, a.resume, a.quiet).go();
+        return training_run<acting_job<asynchronous_trainer<cpu<float>>>>(config, paths, a).go();
+    return training_run<acting_job<trainer<cpu<float>>>>(config, paths, a).go();
 }
 
 }  // namespace engram

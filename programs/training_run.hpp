@@ -14,6 +14,7 @@
 #include <optional>
 
 #include <engram/evaluate/level_curve.hpp>
+#include <engram/io/event_file.hpp>
 #include <engram/program/commands.hpp>
 #include <engram/program/progress.hpp>
 #include <engram/program/run_files.hpp>
@@ -44,19 +45,22 @@ inline process_use used_so_far() {
 template <class Job>
 class training_run {
 public:
-    training_run(const configuration& config, const run_paths& paths, bool resume, bool quiet)
-        : config_(config), paths_(paths), quiet_(quiet), job_(config) {
+    training_run(const configuration& config, const run_paths& paths, const arguments& a)
+        : config_(config), paths_(paths), quiet_(a.quiet), job_(config) {
         const bool has_checkpoint = file_exists(paths.checkpoint());
-        if (has_checkpoint && !resume)
+        if (has_checkpoint && !a.resume)
             fail(paths.folder,
                  " already holds a run with a checkpoint; continue it with --resume or choose another --out");
         if (has_checkpoint) load();
         make_folder(paths.folder + "/checkpoint");
         remove_leftovers(paths);
+        const bool writes_events = a.tensorboard || (a.resume && file_exists(paths.events()));
         if (!has_checkpoint)
-            for (const auto& old : {paths.summary(), paths.retrieval(), paths.levels()}) std::filesystem::remove(old);
+            for (const auto& old : {paths.summary(), paths.retrieval(), paths.levels(), paths.events()})
+                std::filesystem::remove(old);
         else if (file_exists(paths.summary()))
             summary_ = read_json(paths.summary());
+        if (writes_events) events_.emplace(paths.events(), job_.steps(), seconds_since_1970());
         seconds_before_ = summary_.value("wall_seconds", 0.0);
         used_before_ = {summary_.value("cpu_seconds", 0.0), summary_.value("peak_memory_bytes", 0.0)};
         write_json(paths.config(), config.to_json());
@@ -65,6 +69,7 @@ public:
         columns.insert(columns.end(), {"gradient_norm", "learning_rate", "steps_per_second"});
         for (const auto& name : job_.last_columns()) columns.push_back(name);
         metrics_.emplace(paths.metrics(), columns, job_.steps());
+        columns_ = std::move(columns);
         // Also where no more rows follow: those behind the checkpoint must go.
         if (config.evaluate_every > 0 || file_exists(paths.levels())) {
             levels_.emplace(paths.levels(), std::vector<std::string>{level_curve_header}, job_.steps());
@@ -150,6 +155,7 @@ private:
                 job_.score_levels(static_cast<int>(std::min<std::int64_t>(config_.evaluate_episodes, 1'000'000)));
             if (!rows.empty()) {
                 levels_->append(rows);
+                write_level_events(rows);
                 evaluated_step_ = job_.steps();
             }
             evaluating_ += clock::now() - start;
@@ -169,6 +175,23 @@ private:
         row.insert(row.end(), {now.gradient_norm, now.learning_rate, std::round(rate)});
         row.insert(row.end(), now.last_values.begin(), now.last_values.end());
         metrics_->write(row);
+        if (!events_) return;
+        std::vector<scalar_value> scalars;
+        for (std::size_t i = 1; i < row.size(); ++i) scalars.push_back({"train/" + columns_[i], row[i]});
+        events_->write(seconds_since_1970(), job_.steps(), scalars);
+    }
+
+    /// `rows` of levels.csv once more.
+    void write_level_events(const std::string& rows) {
+        if (!events_) return;
+        std::vector<scalar_value> scalars;
+        for (const auto& curve : parse_level_curves(std::string(level_curve_header) + "\n" + rows, paths_.levels()))
+            scalars.push_back({"evaluate/" + curve.level, curve.mean.back()});
+        events_->write(seconds_since_1970(), job_.steps(), scalars);
+    }
+
+    static double seconds_since_1970() {
+        return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     }
 
     void save(double seconds) {
@@ -180,6 +203,7 @@ private:
         }
         metrics_->flush();
         if (levels_) levels_->flush();
+        if (events_) events_->flush();
         safetensors file;
         job_.save(file);
         stamp_checkpoint(file, config_);
@@ -217,7 +241,9 @@ private:
     run_paths paths_;
     bool quiet_;
     Job job_;
+    std::vector<std::string> columns_;  // of metrics.csv
     std::optional<metrics_file> metrics_, levels_;
+    std::optional<event_file> events_;
     json summary_ = json::object();
     double seconds_before_ = 0;
     process_use used_before_;

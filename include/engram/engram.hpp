@@ -169,6 +169,7 @@
 #include <engram/task/two_colors.hpp>
 #include <engram/task/what_then_where.hpp>
 
+#include <engram/io/event_file.hpp>
 #include <engram/io/file.hpp>
 #include <engram/io/gif.hpp>
 #include <engram/io/gzip.hpp>

@@ -103,6 +103,25 @@ TEST_CASE("wrong keys, types and ranges are sentences, and change nothing") {
     CHECK(refusal(R"({"rate": 1e999})") == "config.json: not valid JSON: a number is out of range");
 }
 
+TEST_CASE("what is nested too deep for those who walk through it is refused while it is read") {
+    const auto nested = [](int levels, const std::string& open, const std::string& close) {
+        std::string text;
+        for (int i = 0; i < levels; ++i) text += open;
+        text += "1";
+        for (int i = 0; i < levels; ++i) text += close;
+        return text;
+    };
+    CHECK(parse_json(nested(100, "[", "]"), "a").is_array());
+    for (const auto& text : {nested(101, "[", "]"), nested(101, "{\"a\":", "}"), std::string(1000000, '[')}) {
+        try {
+            parse_json(text, "a");
+            FAIL("no error");
+        } catch (const error& problem) {
+            CHECK(std::string(problem.what()) == "a: nested deeper than 100 levels");
+        }
+    }
+}
+
 TEST_CASE("files") {
     const std::string path = (std::filesystem::temp_directory_path() / "engram-json-test.json").string();
     write_json(path, settings_to_json(sample::settings{}));

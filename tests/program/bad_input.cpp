@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <engram/io/json.hpp>
+
 #include "child.hpp"
 
 namespace {
@@ -151,6 +153,28 @@ TEST_CASE("a damaged run folder") {
     refused(flipped, "");
     engram::write_file(file, whole);
     CHECK(run(training(out, {"--resume", "--steps", "1200"})).code == 0);
+
+    const engram::json config = engram::read_json(out + "/config.json");
+    const auto misread = [&](const char* key, const engram::json& value, const std::string& part) {
+        engram::json changed = config;
+        changed[key] = value;
+        engram::write_json(out + "/config.json", changed);
+        for (const auto& arguments : std::vector<std::vector<std::string>>{
+                 {"train", "--resume", "--out", out, "--steps", "2400"}, {"evaluate", "--from", out}}) {
+            const finished f = run(arguments);
+            CHECK(f.code == 2);
+            INFO(f.err);
+            CHECK(has(f.err, part));
+        }
+    };
+    misread("checkpoint_every", 0, "'checkpoint_every' is 0, expected a number from 1");  // once a division by it
+    misread("evaluate_every", -1, "'evaluate_every' is -1, expected a number from 0");
+    misread("threads", 4294967297, "'threads' is 4294967297, expected a number from 1 to 2147483647");
+    misread("seed", 18446744073709551615u, "'seed' is 18446744073709551615, expected a number from 0");
+    misread("steps", "many", "'steps' must be an integer");
+    engram::json long_name = engram::json::object();
+    long_name[std::string(300, 'n')] = 1;
+    misread("settings", long_name, "a setting's name of 300 bytes, expected at most 256");
 
     engram::write_file(out + "/config.json", "{\"ablation\": \"recalling\"");
     const finished f = run({"evaluate", "--from", out});

@@ -5,7 +5,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <random>
+#include <thread>
 
 #include <engram/controller/stacked_lstm.hpp>
 #include <engram/encoder/token_embedding.hpp>
@@ -88,6 +91,27 @@ TEST_CASE("memup: a run in two parts is the run in one, and is judged, described
 
 TEST_CASE("truncated BPTT: the same") {
     runs_in_parts<cut>();
+}
+
+TEST_CASE("memup: a run that is killed five times ends like the one that was not") {
+    const temporary_folder folder;
+    const std::string whole = folder / "whole", parts = folder / "parts";
+    const std::vector<std::string> longer{"--steps", "120000", "--checkpoint-every", "1200"};
+    REQUIRE(run<remembering>(copying(whole, longer), "remembering").code == 0);
+    auto again = copying(parts, longer);
+    again.push_back("--resume");
+    std::mt19937 random(5);
+    int killed = 0;
+    for (int i = 0; i < 5; ++i) {
+        child<remembering> program(again, "remembering");
+        std::this_thread::sleep_for(std::chrono::milliseconds(30 + random() % 120));
+        program.signal(SIGKILL);
+        killed += program.wait().code == 128 + SIGKILL;
+    }
+    CHECK(killed > 0);
+    REQUIRE(run<remembering>(again, "remembering").code == 0);
+    CHECK(checkpoint_of(parts) == checkpoint_of(whole));
+    CHECK(read_json(parts + "/summary.json")["levels"] == read_json(whole + "/summary.json")["levels"]);
 }
 
 TEST_CASE("mistakes are one sentence") {

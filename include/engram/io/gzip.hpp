@@ -32,17 +32,20 @@ inline bytes inflate(std::span<const std::uint8_t> packed, deflate_format format
     stream.avail_in = static_cast<uInt>(packed.size());
 
     bytes out;
+    std::size_t done = 0;
     for (;;) {
-        const std::size_t done = out.size();
-        const std::size_t room = std::min(std::max<std::size_t>(4096, done), limit + 1 - done);
-        out.resize(done + room);
+        // Only when it is full: a file of many tiny members would clear the rest anew for each of them.
+        if (done == out.size()) out.resize(done + std::min(std::max<std::size_t>(4096, done), limit + 1 - done));
         stream.next_out = out.data() + done;
-        stream.avail_out = static_cast<uInt>(std::min(room, std::size_t{1} << 30));
+        stream.avail_out = static_cast<uInt>(std::min(out.size() - done, std::size_t{1} << 30));
         const int status = ::inflate(&stream, Z_NO_FLUSH);
-        out.resize(static_cast<std::size_t>(stream.next_out - out.data()));
-        require(out.size() <= limit, name, ": more than the expected ", limit, " bytes of content");
+        done = static_cast<std::size_t>(stream.next_out - out.data());
+        require(done <= limit, name, ": more than the expected ", limit, " bytes of content");
         if (status == Z_STREAM_END) {
-            if (stream.avail_in == 0) return out;
+            if (stream.avail_in == 0) {
+                out.resize(done);
+                return out;
+            }
             // A gzip file may be several members, one after another.
             require(format == deflate_format::gzip && inflateReset(&stream) == Z_OK, name,
                     ": bytes follow the end of the compressed data");

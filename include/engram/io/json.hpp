@@ -26,11 +26,15 @@ namespace engram {
 /// JSON objects keep the order of their keys.
 using json = nlohmann::ordered_json;
 
+/// Whoever walks through a value may recurse: nothing here is nested deeper.
+inline constexpr int deepest_json = 100;
+
 /// The value that `text` means; `source` is what errors call it, for example a file's name.
 inline json parse_json(std::string_view text, std::string_view source) {
     std::vector<std::set<std::string>> open_objects;
-    const auto watch = [&](int, nlohmann::detail::parse_event_t event, json& value) {
+    const auto watch = [&](int depth, nlohmann::detail::parse_event_t event, json& value) {
         using event_t = nlohmann::detail::parse_event_t;
+        require(depth <= deepest_json, source, ": nested deeper than ", deepest_json, " levels");
         if (event == event_t::object_start) open_objects.emplace_back();
         if (event == event_t::object_end) open_objects.pop_back();
         if (event == event_t::key) {

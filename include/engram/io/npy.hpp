@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// NPY, NumPy's array file, versions 1 to 3: little-endian float32 and int32, C order.
+// NPY, NumPy's array file, versions 1 to 3: little-endian float32, int32 and uint8, C order.
 //   "\x93NUMPY", major, minor, header length (2 bytes, or 4 from version 2), a Python dict, then the numbers
 
 #include <bit>
@@ -21,7 +21,8 @@ namespace engram {
 static_assert(std::endian::native == std::endian::little, "engram: NPY files are read and written as little-endian");
 
 template <class Number>
-concept npy_number = std::is_same_v<Number, float> || std::is_same_v<Number, std::int32_t>;
+concept npy_number =
+    std::is_same_v<Number, float> || std::is_same_v<Number, std::int32_t> || std::is_same_v<Number, std::uint8_t>;
 
 template <npy_number Number>
 struct npy_array {
@@ -30,7 +31,9 @@ struct npy_array {
 };
 
 template <npy_number Number>
-constexpr std::string_view npy_type = std::is_same_v<Number, float> ? "<f4" : "<i4";
+constexpr std::string_view npy_type = std::is_same_v<Number, float>          ? "<f4"
+                                      : std::is_same_v<Number, std::int32_t> ? "<i4"
+                                                                             : "|u1";
 
 /// Writes numbers as an array of NumPy's format.
 template <npy_number Number>

@@ -169,9 +169,16 @@ public:
             if (item.key() == "__metadata__")
                 result.read_metadata(item.value());
             else
-                order.emplace(result.read_tensor(item.key(), item.value(), data), item.key());
+                order.emplace(result.read_entry(item.key(), item.value(), static_cast<std::int64_t>(data.size())),
+                              item.key());
         }
         result.check_layout(order, static_cast<std::int64_t>(data.size()));
+        // Not before: many tensors that share their bytes would ask for more memory than the file has.
+        for (const auto& [place, name] : order) {
+            const auto piece = data.subspan(static_cast<std::size_t>(place.first),
+                                            static_cast<std::size_t>(place.second - place.first));
+            result.tensors.at(name).data.assign(piece.begin(), piece.end());
+        }
         result.check_sum();
         return result;
     }
@@ -224,9 +231,8 @@ private:
         }
     }
 
-    /// Adds one tensor and returns its place in the file.
-    std::pair<std::int64_t, std::int64_t> read_tensor(const std::string& name, const json& entry,
-                                                      std::span<const std::uint8_t> data) {
+    /// Adds one tensor, without its numbers, and returns their place in the `size` bytes behind the header.
+    std::pair<std::int64_t, std::int64_t> read_entry(const std::string& name, const json& entry, std::int64_t size) {
         const auto whole = [](const json& list) {
             return list.is_array() && std::all_of(list.begin(), list.end(), [](const json& n) {
                        return n.is_number_unsigned() && n.get<std::uint64_t>() <= std::uint64_t{1} << 62;
@@ -243,12 +249,10 @@ private:
 
         const auto begin = entry["data_offsets"][0].get<std::int64_t>();
         const auto end = entry["data_offsets"][1].get<std::int64_t>();
-        require(begin <= end && end <= static_cast<std::int64_t>(data.size()), source_, ": tensor '", name,
-                "' should be bytes ", begin, " to ", end, " of ", data.size(), "; the file is truncated or corrupt");
+        require(begin <= end && end <= size, source_, ": tensor '", name, "' should be bytes ", begin, " to ", end,
+                " of ", size, "; the file is truncated or corrupt");
         require(count(t.shape) >= 0 && count(t.shape) * size_of(t.dtype) == end - begin, source_, ": tensor '", name,
                 "' has ", end - begin, " bytes, which do not fit ", t.dtype, " ", text(t.shape));
-        const auto piece = data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
-        t.data.assign(piece.begin(), piece.end());
         tensors.emplace(name, std::move(t));
         return {begin, end};
     }

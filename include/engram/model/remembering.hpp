@@ -140,7 +140,7 @@ traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, co
         const detail::phase_tracer<Backend, Agent> second{s, task, pairs};
         out.predictor->memory = pairs.input("memory", out.h.width, extent::sequence, true);
         const auto [seen, unused, done] = second.played();
-        const variable e = detail::traced_in(pairs, "memory", [&] { return second.encode(seen); });
+        const variable e = detail::traced_in(pairs, "memory", [&, seen = seen] { return second.encode(seen); });
         out.predictor->row_loss = second.predict(out.predictor->memory, e, done);
         Agent::learner::add_row_losses(pairs, out.predictor->row_loss);
         return out;

@@ -17,7 +17,7 @@ struct arguments {
     std::optional<std::string> task, steps, seed, out, preset, threads, device, data, stimuli, mode, from, episodes,
         evaluate, evaluate_every, evaluate_episodes, checkpoint_every, alone_from;
     std::vector<std::string> set, level;
-    bool resume = false, quiet = false;
+    bool resume = false, quiet = false, tensorboard = false;
 };
 
 /// Nothing when only help was asked for, which has been printed then.

@@ -4,9 +4,10 @@
 // What a program writes into a run folder, besides what the report reads:
 //
 //   config.json   metrics.csv   levels.csv   summary.json   retrieval.json   checkpoint/latest.safetensors
+//   events.out.tfevents.engram   (train --tensorboard)
 //
-// The two tables grow by whole rows; a resumed run drops those behind its checkpoint. Everything else is written whole
-// or not at all.
+// The two tables and the events grow by whole rows; a resumed run drops those behind its checkpoint. Everything else is
+// written whole or not at all.
 
 #include <cstdint>
 #include <string>
@@ -22,6 +23,8 @@ struct run_paths {
     std::string config() const { return folder + "/config.json"; }
     std::string metrics() const { return folder + "/metrics.csv"; }
     std::string levels() const { return folder + "/levels.csv"; }
+    // TensorBoard looks for "tfevents" in a name.
+    std::string events() const { return folder + "/events.out.tfevents.engram"; }
     std::string summary() const { return folder + "/summary.json"; }
     std::string retrieval() const { return folder + "/retrieval.json"; }
     std::string checkpoint() const { return folder + "/checkpoint/latest.safetensors"; }

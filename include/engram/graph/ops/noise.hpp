@@ -78,8 +78,9 @@ var<Backend> add_noise_operation(graph<Backend>& g, const std::string& name, int
                                  extent rows) {
     auto op = make_operation<noise_kernel, Backend>(g, name, {}, settings);
     for (const auto& other : g.operations())
-        require(!dynamic_cast<const decltype(op)::element_type*>(other.get()) || other->name != g.full_name(name),
-                g.full_name(name), ": two noises of one name would draw the same numbers");
+        require(
+            !dynamic_cast<const typename decltype(op)::element_type*>(other.get()) || other->name != g.full_name(name),
+            g.full_name(name), ": two noises of one name would draw the same numbers");
     if (g.common_rows({}) == extent::sequence) rows = extent::sequence;
     return g.add(std::move(op), {width}, rows)[0];
 }

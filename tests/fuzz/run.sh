@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Builds the fuzzer with clang and feeds every target, or one, with mutated inputs.
+#
+#     tests/fuzz/run.sh <build folder> [target|all] [inputs (1000000)]
+#
+# The build folder holds programs/libengram_program.a; what is instrumented is compiled here. New inputs that reach
+# further are kept in <build folder>/fuzz/<target>, and one that breaks something in <build folder>/fuzz/<target>-*: copy
+# it to tests/fuzz/corpus/<target>, where the test fuzz.corpus replays it.
+set -euo pipefail
+
+[[ $# -ge 1 ]] || { echo "usage: run.sh <build folder> [target|all] [inputs (1000000)]" >&2; exit 2; }
+build=$1 chosen=${2:-all} inputs=${3:-1000000}
+cd "$(dirname "$0")/../.."
+known=(tests/fuzz/corpus/*/)
+known=("${known[@]%/}")
+known=("${known[@]##*/}")
+targets=("$chosen")
+[[ $chosen != all ]] || targets=("${known[@]}")
+for target in "${targets[@]}"; do
+    [[ -d tests/fuzz/corpus/$target ]] || { echo "fuzz: no target '$target'; expected ${known[*]}" >&2; exit 2; }
+done
+
+mkdir -p "$build/fuzz"
+fuzzer=$build/fuzz/engram-fuzz
+if [[ ! -x $fuzzer || -n $(find include programs tests/fuzz -name '*.[ch]pp' -newer "$fuzzer" -print -quit) ]]; then
+    "${ENGRAM_CLANG:-clang++}" -std=c++20 -O1 -g -DBOOST_ALL_NO_LIB -DFMT_SHARED \
+        -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
+        -I include -isystem /usr/include/eigen3 tests/fuzz/libfuzzer.cpp programs/arguments.cpp programs/configuration.cpp \
+        "$build/programs/libengram_program.a" -lfmt -lz -lpthread -o "$fuzzer"
+fi
+for target in "${targets[@]}"; do
+    mkdir -p "$build/fuzz/$target"
+    echo "+ $target, $inputs inputs" >&2
+    ENGRAM_FUZZ=$target "$fuzzer" -runs="$inputs" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 \
+        -close_fd_mask=1 -print_final_stats=1 -verbosity=0 -artifact_prefix="$build/fuzz/$target-" \
+        "$build/fuzz/$target" "tests/fuzz/corpus/$target" ||
+        { echo "fuzz: $target broke; the input is $build/fuzz/$target-*" >&2; exit 1; }
+done

@@ -1,0 +1,226 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// What is fed with any bytes whatever: every reader of files, and the command line. A target returns or throws
+// engram::error; anything else, a crash, another exception, a broken promise or more memory than the input justifies,
+// is a defect.
+
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+
+#include <engram/io/event_file.hpp>
+#include <engram/io/idx.hpp>
+#include <engram/io/npy.hpp>
+#include <engram/io/omniglot.hpp>
+#include <engram/io/png.hpp>
+#include <engram/io/safetensors.hpp>
+#include <engram/program/arguments.hpp>
+
+#include "allocation.hpp"
+#include "settings.hpp"
+
+namespace fuzz {
+
+using input = std::span<const std::uint8_t>;
+
+/// A file that lives in memory, with a path that readers open.
+class memory_file {
+public:
+    memory_file() : file_(::memfd_create("fuzz", 0)), path_("/proc/self/fd/" + std::to_string(file_)) {}
+    const std::string& holding(input content) {
+        if (::ftruncate(file_, 0) != 0 ||
+            ::pwrite(file_, content.data(), content.size(), 0) != static_cast<ssize_t>(content.size()))
+            std::abort();
+        return path_;
+    }
+
+private:
+    int file_;
+    std::string path_;
+};
+
+inline const std::string& file_of(input content) {
+    static memory_file file;
+    return file.holding(content);
+}
+
+inline void promise(bool kept) {
+    if (!kept) std::abort();
+}
+
+inline void read_idx(input data) {
+    const std::string& path = file_of(data);
+    if (data.size() > 3 && data[3] == 1) {
+        engram::read_idx_labels(path);
+        return;
+    }
+    const auto images = engram::read_idx_images(path);
+    if (images.count > 0) promise(images.image(images.count - 1).size() == images.pixels.size() / images.count);
+}
+
+/// The same bytes with checksums that fit, so that what stands behind them is reached.
+inline engram::bytes with_checksums(input data) {
+    engram::bytes png(data.begin(), data.end());
+    const auto big32 = [&](std::size_t at) {
+        std::uint32_t x = 0;
+        for (std::size_t i = 0; i < 4; ++i) x = x << 8 | png[at + i];
+        return x;
+    };
+    for (std::size_t at = 8; at + 12 <= png.size();) {
+        const std::uint32_t size = big32(at);
+        if (size > png.size() - at - 12) break;
+        const auto sum = static_cast<std::uint32_t>(::crc32(0, png.data() + at + 4, size + 4));
+        for (std::size_t i = 0; i < 4; ++i) png[at + 8 + size + i] = static_cast<std::uint8_t>(sum >> (24 - 8 * i));
+        at += std::size_t{12} + size;
+    }
+    return png;
+}
+
+/// What follows IHDR's sizes and types is raw rows: a whole PNG around them.
+inline engram::bytes with_rows(input data) {
+    engram::bytes png(engram::png_signature.begin(), engram::png_signature.end());
+    const auto chunk = [&](const char* type, input content) {
+        for (const int shift : {24, 16, 8, 0}) png.push_back(static_cast<std::uint8_t>(content.size() >> shift));
+        png.insert(png.end(), type, type + 4);
+        png.insert(png.end(), content.begin(), content.end());
+        png.insert(png.end(), 4, 0);
+    };
+    const std::uint8_t header[13]{0, 0, 0, data[0], 0, 0, 0, data[1], data[2], data[3], 0, 0, 0};
+    engram::bytes packed(::compressBound(data.size()));
+    uLongf size = packed.size();
+    promise(::compress(packed.data(), &size, data.data() + 4, data.size() - 4) == Z_OK);
+    chunk("IHDR", header);
+    chunk("IDAT", input(packed).first(size));
+    chunk("IEND", {});
+    return with_checksums(png);
+}
+
+inline void read_png(input data) {
+    // A signature begins with 0x89; anything else is taken for rows.
+    const bool rows = data.size() >= 4 && data[0] < 0x80;
+    const engram::bytes file = rows ? with_rows(data) : with_checksums(data);
+    const auto image = engram::decode_png(file, "input");
+    promise(image.pixels.size() == static_cast<std::size_t>(image.height) * static_cast<std::size_t>(image.width) *
+                                       static_cast<std::size_t>(image.channels));
+}
+
+inline void read_omniglot(input data) {
+    const engram::omniglot_archive archive(file_of(data));
+    for (int i = 0; i < static_cast<int>(archive.drawings().size()); ++i) archive.image(i);
+}
+
+template <class Number>
+void read_array(const std::string& path) {
+    const auto array = engram::read_npy<Number>(path);
+    std::size_t count = 1;
+    for (const int extent : array.shape) count *= static_cast<std::size_t>(extent);
+    promise(count == array.values.size());
+}
+
+inline void read_npy(input data) {
+    const std::string& path = file_of(data);
+    // The type that the header names, if it names one.
+    const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
+    if (text.find("<i4") != text.npos) return read_array<std::int32_t>(path);
+    if (text.find("|u1") != text.npos) return read_array<std::uint8_t>(path);
+    read_array<float>(path);
+}
+
+inline void read_safetensors(input data) {
+    const auto file = engram::safetensors::read(file_of(data));
+    std::size_t total = 0;
+    for (const auto& [name, tensor] : file.tensors) total += tensor.data.size();
+    promise(total <= data.size());
+}
+
+inline void read_events(input data) {
+    engram::event_reader in(data);
+    std::size_t last = 0;
+    while (in.next()) {
+        promise(in.end() >= last + 16 && in.end() <= data.size());
+        in.step();
+        last = in.end();
+    }
+}
+
+inline void read_configuration(input data) {
+    settings_only model;
+    engram::configuration config(model);
+    const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
+    config.from_json(engram::parse_json(text, "input"), "input");
+    promise(config.checkpoint_every >= 1 && config.steps >= 1 && config.threads >= 1);
+    // What was understood is written, read and written alike.
+    settings_only other;
+    engram::configuration again(other);
+    const std::string once = engram::json_text(config.to_json());
+    again.from_json(engram::parse_json(once, "output"), "output");
+    promise(engram::json_text(again.to_json()) == once);
+}
+
+/// A word a line.
+inline void read_command_line(input data) {
+    std::vector<std::string> words{"engram-fuzz"};
+    words.emplace_back();
+    for (const std::uint8_t c : data) {
+        if (c == '\n')
+            words.emplace_back();
+        else if (c != 0)
+            words.back() += static_cast<char>(c);
+    }
+    std::vector<char*> argv;
+    for (auto& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    const auto a = engram::parse_arguments("fuzz", static_cast<int>(words.size()), argv.data());
+    if (!a) return;
+    settings_only model;
+    engram::configuration config(model);
+    config.task = a->task.value_or("t_maze");
+    config.apply_preset(a->preset.value_or("small"));
+    config.assign(a->set);
+    config.to_json();
+}
+
+struct target {
+    std::function<void(input)> read;
+    /// Bytes that may be allocated at once: this many a byte of the input, and `fixed`.
+    std::size_t each, fixed;
+};
+
+// Deflate expands up to 1032 times and has a state of its own, and a vector that grows holds three times its content
+// for a moment. A value of JSON, whose text may be two bytes, is a node of a tree.
+inline const std::map<std::string, target>& targets() {
+    static const std::map<std::string, target> all{{"command_line", {read_command_line, 4000, 2 << 20}},
+                                                   {"configuration", {read_configuration, 4000, 1 << 20}},
+                                                   {"events", {read_events, 1, 1 << 12}},
+                                                   {"idx", {read_idx, 5 * 1032, 1 << 17}},
+                                                   {"npy", {read_npy, 8, 1 << 14}},
+                                                   {"omniglot", {read_omniglot, 14 * 1032, 1 << 17}},
+                                                   {"png", {read_png, 14 * 1032, 1 << 19}},
+                                                   {"safetensors", {read_safetensors, 40, 1 << 14}}};
+    return all;
+}
+
+/// Runs a target on an input; aborts where it breaks its promises.
+inline void run(const target& t, input data) {
+    file_of(data);  // its own memory does not count
+    const auto allowed = t.each * data.size() + t.fixed;
+    const allocation::watch watch;
+    try {
+        t.read(data);
+    } catch (const engram::error&) {
+    }
+    if (watch.most() > allowed) {
+        std::fprintf(stderr, "%zu bytes of input made %zu bytes of memory, expected at most %zu\n", data.size(),
+                     watch.most(), allowed);
+        std::abort();
+    }
+}
+
+}  // namespace fuzz
