@@ -10,7 +10,9 @@
 
 #include "own_environment.hpp"
 
+// [main]
 int main(int argc, char** argv) {
     engram::add_task<own::match_to_sample>();
     return engram::run_ablation<engram::catalogue::lstm_mem>("lstm_mem", argc, argv);
 }
+// [main]

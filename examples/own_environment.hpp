@@ -9,6 +9,7 @@
 
 namespace own {
 
+// [struct]
 struct match_to_sample {
     // Seen: the sample, then the left and the right choice, four numbers each, of which one is 1.
     static constexpr engram::own_task specification{.name = "match_to_sample",
@@ -35,12 +36,15 @@ struct match_to_sample {
         if (time == 3) numbers[4 + (side == 0 ? sample : other)] = numbers[8 + (side == 1 ? sample : other)] = 1;
     }
 
+    // [extras]
     // Not needed to train: who knows the answer, and which saved bytes are an episode.
     int oracle() const { return side; }
     bool valid() const {
         return time >= 0 && time < 4 && sample >= 0 && sample < 4 && other >= 0 && other < 4 &&
                (side == 0 || side == 1);
     }
+    // [extras]
 };
+// [struct]
 
 }  // namespace own

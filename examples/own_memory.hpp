@@ -21,6 +21,7 @@
 
 namespace own {
 
+// [functors]
 /// Empty slots get a score far below any cosine.
 struct score {
     float sharpness;
@@ -36,8 +37,10 @@ struct advance {
     float slots;
     auto operator()(auto next) const { return select(next + 1.5 > slots, 0, next + 1); }
 };
+// [functors]
 
 struct attention_memory {
+    // [settings]
     using role = engram::memory_role;
 
     struct settings {
@@ -50,6 +53,8 @@ struct attention_memory {
             engram::require(sharpness > 0, "memory.sharpness: expected a positive number, got ", sharpness);
         }
     };
+    // [settings]
+    // [state]
     struct weights {
         engram::linear address;
         int value;
@@ -58,7 +63,9 @@ struct attention_memory {
     struct state {
         BOOST_HANA_DEFINE_STRUCT(state, (Var, keys), (Var, values), (Var, used), (Var, next));
     };
+    // [state]
 
+    // [begin]
     static int context_width(const settings&, engram::memory_sizes z) { return z.held; }
 
     template <class Backend>
@@ -72,7 +79,9 @@ struct attention_memory {
     }
     template <class Var>
     static void forget(const weights&, const Var&, state<Var>&) {}
+    // [begin]
 
+    // [read]
     /// cue = {x, h of the step before}.
     template <class Backend>
     static engram::recalled<engram::var<Backend>> read(const settings& s, const weights& w,
@@ -84,6 +93,8 @@ struct attention_memory {
         const auto attention = engram::softmax("attention", scores);
         return {{engram::weighted_read("recalled", attention, now.values, w.value)}, {}, {}};
     }
+    // [read]
+    // [write]
     /// content = {x, h}.
     template <class Backend>
     static void write(const settings& s, const weights& w, const std::vector<engram::var<Backend>>& content,
@@ -96,12 +107,17 @@ struct attention_memory {
         now.used = engram::map("used", mark{}, now.used, here);
         now.next = engram::map("next", advance{static_cast<float>(s.length)}, now.next);
     }
+    // [write]
 };
 
+// [model]
 using model = engram::agent<engram::mlp, engram::feed_forward, attention_memory, engram::no_auxiliary, engram::vtrace>;
+// [model]
 
 }  // namespace own
 
+// [claim]
 BOOST_HANA_ADAPT_STRUCT(own::attention_memory::settings, length, address, sharpness);
 
 static_assert(engram::memory_policy<own::attention_memory>);
+// [claim]

@@ -20,8 +20,8 @@ struct cpc {
     using role = auxiliary_role;
 
     struct settings {
-        int steps = 10;
-        double weight = 10;
+        int steps = 10;      // N, how far ahead
+        double weight = 10;  // of the loss
         void check() const {
             require(steps > 0, "auxiliary.steps: expected at least one step to predict, got ", steps);
             require(weight >= 0, "auxiliary.weight: expected a weight of zero or more, got ", weight);

@@ -26,10 +26,10 @@ struct reconstruction {
     using role = auxiliary_role;
 
     struct settings {
-        double image = 1;
-        double action = 1;
-        double reward = 1;
-        double weight = 1;
+        double image = 1;   // weight of the pixels
+        double action = 1;  // weight of the last action
+        double reward = 1;  // weight of the last reward
+        double weight = 1;  // of all three together
         void check() const {
             require(image >= 0 && action >= 0 && reward >= 0 && weight >= 0,
                     "auxiliary: expected weights of zero or more");

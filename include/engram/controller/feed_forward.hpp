@@ -14,7 +14,7 @@ struct feed_forward {
     using role = controller_role;
 
     struct settings {
-        int hidden = 512;
+        int hidden = 512;  // H, units
         void check() const {
             require(hidden > 0, "controller.hidden: expected a positive number of units, got ", hidden);
         }

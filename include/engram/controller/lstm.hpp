@@ -26,7 +26,7 @@ struct lstm {
     using role = controller_role;
 
     struct settings {
-        int hidden = 512;
+        int hidden = 512;  // H, units
         void check() const {
             require(hidden > 0, "controller.hidden: expected a positive number of units, got ", hidden);
         }

@@ -29,9 +29,9 @@ struct srnn {
     using role = controller_role;
 
     struct settings {
-        int hidden = 128;
-        int hyper = 64;  // width of the hidden layers of F
-        int layers = 1;  // hidden layers of F
+        int hidden = 128;  // H, units
+        int hyper = 64;    // width of the hidden layers of F
+        int layers = 1;    // hidden layers of F
         void check() const {
             require(hidden > 1, "controller.hidden: expected at least two units to shift, got ", hidden);
             require(hyper > 0, "controller.hyper: expected a positive number of units, got ", hyper);

@@ -21,10 +21,10 @@ struct stacked_lstm {
     using role = controller_role;
 
     struct settings {
-        int hidden = 128;
-        int layers = 1;
-        double forget_bias = 1;
-        double dropout = 0;  // between layers
+        int hidden = 128;        // H, units of a layer
+        int layers = 1;          // one above the other
+        double forget_bias = 1;  // where b starts for the gate f
+        double dropout = 0;      // between layers
         void check() const {
             require(hidden > 0, "controller.hidden: expected a positive number of units, got ", hidden);
             require(layers > 0, "controller.layers: expected at least one layer, got ", layers);

@@ -42,9 +42,9 @@ struct transformer {
     using role = controller_role;
 
     struct settings {
-        int hidden = 128;
-        int layers = 2;
-        int heads = 4;
+        int hidden = 128;                  // H, columns of the stream
+        int layers = 2;                    // of attention and f
+        int heads = 4;                     // of attention, that share the columns
         int inner = 512;                   // width between W_1 and W_2
         std::string positions = "rotary";  // or learned
         std::string activation = "gelu";   // or relu

@@ -27,6 +27,7 @@ std::string message(const Parts&... parts) {
     return out.str();
 }
 
+/// Throws an `error` whose sentence is the parts side by side.
 template <class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
     throw error(message(parts...));

@@ -167,6 +167,7 @@ private:
 /// Ready-made first values.
 namespace initial {
 
+/// All weights 0.
 template <class Real>
 initialiser<Real> zero() {
     return [](std::span<Real> values, int, int, philox&) {
@@ -174,6 +175,7 @@ initialiser<Real> zero() {
     };
 }
 
+/// All weights one number.
 template <class Real>
 initialiser<Real> constant(double number) {
     return [number](std::span<Real> values, int, int, philox&) {

@@ -162,6 +162,7 @@ void set(S& settings, const std::vector<std::pair<std::string, std::string>>& pa
     settings = std::move(changed);
 }
 
+/// Gives one setting the value that a text means.
 template <reflected S>
 void set(S& settings, std::string_view name, std::string_view text) {
     set(settings, {{std::string(name), std::string(text)}});
@@ -179,6 +180,7 @@ void assign(S& settings, const std::vector<std::string>& assignments) {
     set(settings, pairs);
 }
 
+/// The same for one text `name=value`.
 template <reflected S>
 void assign(S& settings, std::string_view assignment) {
     assign(settings, std::vector<std::string>{std::string(assignment)});

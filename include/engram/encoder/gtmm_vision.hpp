@@ -22,9 +22,9 @@ struct gtmm_vision {
     using role = encoder_role;
 
     struct settings {
-        std::string network = "inception";
-        std::vector<int> layers{128};
-        bool frozen = false;
+        std::string network = "inception";  // inception, two_pathway or mlp
+        std::vector<int> layers{128};       // widths of the mlp
+        bool frozen = false;                // batch normalisation by running statistics
         void check() const {
             require_known("encoder.network", network, std::vector<std::string>{"mlp", "inception", "two_pathway"});
             if (network == "mlp") engram::mlp::settings{.layers = layers}.check();

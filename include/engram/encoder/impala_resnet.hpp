@@ -23,12 +23,12 @@ struct impala_resnet {
     using role = encoder_role;
 
     struct settings {
-        std::vector<int> channels{16, 32, 32};
-        int blocks = 2;
-        std::vector<int> hidden{};
-        int output = 256;
-        bool centre = false;         // pixels to [-1, 1] instead of [0, 1]
-        bool subtract_mean = false;  // each image loses its mean colour (ours)
+        std::vector<int> channels{16, 32, 32};  // of each section; none: no section
+        int blocks = 2;                         // residual blocks of a section
+        std::vector<int> hidden{};              // widths of fully connected layers before the last
+        int output = 256;                       // X, columns of x
+        bool centre = false;                    // pixels to [-1, 1] instead of [0, 1]
+        bool subtract_mean = false;             // each image loses its mean colour (ours)
         void check() const {
             for (const int c : channels) require(c > 0, "encoder.channels: expected positive numbers, got ", c);
             for (const int n : hidden) require(n > 0, "encoder.hidden: expected positive widths, got ", n);

@@ -33,9 +33,9 @@ struct inception {
     using role = encoder_role;
 
     struct settings {
-        int stream_maps = 8;
-        std::vector<int> maps{32, 64};
-        bool frozen = false;  // running statistics in all plans: for generation
+        int stream_maps = 8;            // kernels of each of the four sizes
+        std::vector<int> maps{32, 64};  // channels behind each block
+        bool frozen = false;            // running statistics in all plans: for generation
         void check() const {
             require(stream_maps > 0, "encoder.stream_maps: expected at least one map a stream, got ", stream_maps);
             require(!maps.empty(), "encoder.maps: expected at least one number");

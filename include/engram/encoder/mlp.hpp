@@ -12,9 +12,9 @@ struct mlp {
     using role = encoder_role;
 
     struct settings {
-        std::vector<int> layers{128, 128};
-        bool centre = true;          // pixels to [-1, 1]
-        bool subtract_mean = false;  // each image loses its mean colour (ours)
+        std::vector<int> layers{128, 128};  // widths; the last one is X
+        bool centre = true;                 // pixels to [-1, 1]
+        bool subtract_mean = false;         // each image loses its mean colour (ours)
         void check() const {
             require(!layers.empty(), "encoder.layers: expected at least one width");
             for (const int n : layers) require(n > 0, "encoder.layers: expected positive widths, got ", n);

@@ -16,11 +16,11 @@ struct small_conv {
     using role = encoder_role;
 
     struct settings {
-        std::vector<int> channels{16, 32};
-        std::vector<int> kernels{8, 4};
-        std::vector<int> strides{4, 2};
-        int output = 256;
-        bool centre = false;  // pixels to [-1, 1] instead of [0, 1]
+        std::vector<int> channels{16, 32};  // of each convolution
+        std::vector<int> kernels{8, 4};     // sides, in pixels
+        std::vector<int> strides{4, 2};     // in pixels
+        int output = 256;                   // X, columns of x
+        bool centre = false;                // pixels to [-1, 1] instead of [0, 1]
         void check() const {
             require(!channels.empty() && channels.size() == kernels.size() && channels.size() == strides.size(),
                     "encoder: channels, kernels and strides need one number a layer each, got ", channels.size(), ", ",

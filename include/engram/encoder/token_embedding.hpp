@@ -18,8 +18,8 @@ struct token_embedding {
     using role = encoder_role;
 
     struct settings {
-        int width = 128;
-        int mlp_layers = 2;
+        int width = 128;     // X, columns of x
+        int mlp_layers = 2;  // of that width, where observations are numbers
         void check() const {
             require(width > 0, "encoder.width: expected a positive width, got ", width);
             require(mlp_layers > 0, "encoder.mlp_layers: expected at least one layer, got ", mlp_layers);

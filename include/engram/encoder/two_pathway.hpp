@@ -25,8 +25,8 @@ struct two_pathway {
     using role = encoder_role;
 
     struct settings {
-        std::vector<int> global_maps{128, 256, 256};
-        std::vector<int> local_maps{16, 8};
+        std::vector<int> global_maps{128, 256, 256};  // channels of the three layers of the wide path
+        std::vector<int> local_maps{16, 8};           // channels of the two layers of the narrow one
         void check() const {
             require(global_maps.size() == 3, "encoder.global_maps: expected three numbers, got ", global_maps.size());
             require(local_maps.size() == 2, "encoder.local_maps: expected two numbers, got ", local_maps.size());

@@ -121,12 +121,14 @@ inline statistic over_runs(const std::vector<double>& values, const std::vector<
     return out;
 }
 
+/// What there is to earn on a level, where it is known; accuracies have 1.
 inline std::optional<double> level_maximum(const level_result& result) {
     if (result.maximum && *result.maximum > 0) return result.maximum;
     if (result.unit == "accuracy") return 1.0;
     return {};
 }
 
+/// The runs of one ablation on one task, level by level.
 inline ablation_comparison compare_ablation(const task_comparison& task, std::string name,
                                             std::vector<const run_record*> runs) {
     ablation_comparison out{.ablation = std::move(name), .runs = std::move(runs)};

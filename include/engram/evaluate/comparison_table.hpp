@@ -41,6 +41,7 @@ inline std::vector<kl_measure> table_measures(const task_comparison& task) {
     return out;
 }
 
+/// The table as aligned text, one line per ablation.
 inline std::string comparison_text(const task_comparison& task) {
     std::vector<std::vector<std::string>> rows{{"ablation", "seeds"}};
     const bool generative = task.kind == run_kind::generative;
@@ -142,11 +143,13 @@ inline std::string comparison_csv(const std::vector<task_comparison>& tasks) {
 /// The colour of every ablation on a page.
 using ablation_colours = std::map<std::string, int>;
 
+/// "1 seed", "3 seeds".
 template <class Count>
 std::string counted(Count n, const std::string& what) {
     return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
+/// A mean with its standard error, in the unit of the task; with `sign` a plus before what is positive.
 inline std::string html_number(const task_comparison& task, const statistic& s, bool sign = false) {
     const auto text = [&](double x, int digits) { return task.percent ? fixed(x, 1) : significant(x, digits); };
     return "<span class='big'>" + std::string(sign && s.mean > 0 && text(s.mean, 4) != "0.0" ? "+" : "") +
@@ -201,6 +204,7 @@ inline std::string html_level_table(const task_comparison& task, const ablation_
     return out + "</tbody></table></div>";
 }
 
+/// Bars of every ablation, one chart a level.
 inline std::string html_level_bars(const task_comparison& task, const ablation_colours& colours) {
     if (!task.evaluated() || task.ablations.size() < 2) return "";
     std::string out = "<div class='levels'>";

@@ -90,6 +90,7 @@ inline std::string generative_lead(const task_comparison& task) {
     return "";
 }
 
+/// The sentence; empty when nothing was evaluated.
 inline std::string headline(const task_comparison& task) {
     if (task.kind != run_kind::agent)
         if (auto sentence = sequence_headline(task); !sentence.empty()) return sentence;

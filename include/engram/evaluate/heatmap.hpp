@@ -111,6 +111,7 @@ struct run_scores {
     std::array<bool, 4> after_training{};
 };
 
+/// The normalised scores of one run, level by level.
 inline run_scores score_run(const run_record& run) {
     run_scores out;
     const auto task = suite_index(run.task);
@@ -201,6 +202,7 @@ inline heat_map published_heat_map(std::size_t level, const std::vector<std::siz
     return with_averages(std::move(map));
 }
 
+/// What a map is called on the page.
 inline std::string heat_title(const heat_map& map) {
     return map.level == gap_level ? "Generalisation gap" : level_title(heat_levels[map.level]);
 }

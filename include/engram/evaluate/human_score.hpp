@@ -67,6 +67,7 @@ struct best_moment {
     double value = 0, step = 0, span = 0;
 };
 
+/// Steps 1 to 3: the greatest smoothed value, and where it stands.
 inline std::optional<best_moment> find_best(const reward_series& series, double alpha, std::size_t window = 10) {
     const auto smooth = rolling_mean(exponential_average(series, alpha), window);
     std::optional<std::size_t> best;
@@ -139,6 +140,7 @@ struct seed_rewards {
     std::optional<double> step{};
 };
 
+/// Steps 1 to 4 for every level of a run.
 inline seed_rewards judge_run(const run_record& run, double alpha) {
     seed_rewards out;
     const reward_series training = training_series(run.metrics);

@@ -32,6 +32,7 @@ struct curve_band {
     std::vector<curve_points> tails;  // of runs that are longer than the shortest one of the ablation
 };
 
+/// Steps from 0 to the last one, at equal distances.
 inline std::vector<double> curve_grid(double last_step, int points = 160) {
     std::vector<double> grid;
     for (int i = 0; i <= points; ++i) grid.push_back(last_step * i / points);
@@ -81,6 +82,7 @@ inline curve_points smooth_curve(const metrics_columns& metrics, std::string_vie
     return out;
 }
 
+/// Mean, worst and best of several runs at the steps of a grid.
 inline curve_band band_of_runs(const std::vector<const run_record*>& runs, std::string_view column,
                                const std::vector<double>& grid) {
     std::vector<curve_points> curves;

@@ -20,6 +20,7 @@ struct measured_reference {
     level_score random, oracle;
 };
 
+/// Plays a level with random actions and with the oracle.
 inline measured_reference measure_reference(const task_info& info, const std::string& level, int episodes,
                                             std::uint64_t seed, const task_options& options = {}) {
     const auto images = task_stimuli(info.name, options);

@@ -57,11 +57,13 @@ inline int ablation_rank(std::string_view name) {
     return static_cast<int>(at - ablation_names.begin());
 }
 
+/// What the paper calls an ablation; the name itself for one that is not known.
 inline std::string ablation_title(std::string_view name) {
     const auto rank = static_cast<std::size_t>(ablation_rank(name));
     return std::string(rank < ablation_names.size() ? ablation_names[rank].title : name);
 }
 
+/// What kind of memory an ablation has.
 inline memory_kind ablation_memory(std::string_view name) {
     const auto rank = static_cast<std::size_t>(ablation_rank(name));
     return rank < ablation_names.size() ? ablation_names[rank].memory : memory_kind::unknown;
@@ -80,9 +82,11 @@ inline std::string in_words(std::string name) {
     return name;
 }
 
+/// Whether a level is one to train on.
 inline bool is_train_level(std::string_view level) {
     return level == "train" || level.starts_with("train_");
 }
+/// Whether a level was kept from training.
 inline bool is_holdout_level(std::string_view level) {
     return level.starts_with("holdout");
 }
@@ -106,6 +110,7 @@ inline std::string level_title(std::string_view level) {
     return in_words(std::string(level));
 }
 
+/// A number with so many decimals; "-" for one that is not finite.
 inline std::string fixed(double x, int digits) {
     std::array<char, 64> out{};
     if (!std::isfinite(x)) return "-";
@@ -156,6 +161,7 @@ inline std::string short_count(double x) {
     return significant(x);
 }
 
+/// "9.5 s", "2 min 3 s", "1 h 5 min".
 inline std::string duration(double seconds) {
     if (seconds < 10) return fixed(seconds, 1) + " s";
     const auto whole = static_cast<long long>(std::llround(seconds));

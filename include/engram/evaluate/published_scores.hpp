@@ -261,6 +261,7 @@ inline const char* published_choice(std::string_view task, std::size_t level) {
                              : "";
 }
 
+/// The paper's scores of a task; null for one that it does not have.
 inline const published_table* find_published(std::string_view task) {
     const auto at = suite_index(task);
     return at ? &published_tables[*at] : nullptr;

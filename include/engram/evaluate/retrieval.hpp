@@ -89,6 +89,7 @@ inline std::optional<std::pair<int, int>> base64_png_size(std::string_view text)
     return std::pair{big(16), big(20)};
 }
 
+/// An episode from the content of retrieval.json; `source` names the file in errors.
 inline retrieval_episode parse_retrieval(const json& content, const std::string& source) {
     require(content.is_object(), source, ": expected an object");
     retrieval_episode episode{json_string(content, "level", source), json_string(content, "ablation", source), {}};
@@ -153,6 +154,7 @@ inline retrieval_episode parse_retrieval(const json& content, const std::string&
     return episode;
 }
 
+/// How many trials were new, how many repeated, how many right, and how much read weight fell on the same image.
 inline retrieval_figures retrieval_summary(const retrieval_episode& episode) {
     retrieval_figures out;
     double share = 0, uniform = 0;

@@ -19,6 +19,7 @@ inline std::string share_text(double share) {
     return percent > 0 && percent < 0.5 ? "under 1\u00a0%" : fixed(percent, 0) + "\u00a0%";
 }
 
+/// The episode as a picture: trial against recalled trial, the weight as a disc (SVG).
 inline std::string retrieval_map(const retrieval_episode& episode) {
     const int n = static_cast<int>(episode.trials.size());
     const double cell = n <= 20 ? 20 : n <= 40 ? 13 : n <= 80 ? 9 : 6, left = 44, top = 8;
@@ -72,6 +73,7 @@ inline std::string retrieval_pictures(const retrieval_episode& episode, const st
     return out;
 }
 
+/// The episode as a list of trials with what was recalled (HTML).
 inline std::string retrieval_strip(const retrieval_episode& episode, const std::string& prefix) {
     constexpr std::size_t shown = 3;
     std::string out = "<ol class='strip'>";

@@ -90,6 +90,7 @@ struct run_record {
     }
 };
 
+/// The columns of metrics.csv; `source` names the file in errors.
 inline metrics_columns parse_metrics(std::string_view text, const std::string& source) {
     static constexpr std::string_view known[] = {"step",
                                                  "steps",
@@ -177,6 +178,7 @@ inline std::vector<double> json_numbers(const json& object, const char* key, con
     return out;
 }
 
+/// Bytes as text, for pictures inside a page.
 inline std::string to_base64(const bytes& data) {
     static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     std::string out;
@@ -207,6 +209,7 @@ inline std::vector<level_result> parse_levels(const json& levels, const std::str
     return out;
 }
 
+/// Reads a run folder; throws a sentence that names the file when something in it is wrong.
 inline run_record read_run(const std::string& folder) {
     namespace fs = std::filesystem;
     std::error_code ignored;

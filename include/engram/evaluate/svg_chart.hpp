@@ -77,6 +77,7 @@ struct chart_frame {
     std::string mark_name = {};
 };
 
+/// A text at a place of a chart.
 inline std::string svg_text(double x, double y, std::string_view anchor, const std::string& text,
                             std::string_view classes = "") {
     return "<text x='" + fixed(x, 1) + "' y='" + fixed(y, 1) + "' text-anchor='" + std::string(anchor) + "' class='" +
@@ -99,6 +100,7 @@ inline void spread_labels(std::vector<double>& y, double gap, double low, double
         y[order[i]] = std::min(y[order[i]], i + 1 == order.size() ? high : y[order[i + 1]] - gap);
 }
 
+/// Curves with bands, axes, reference lines and names at their ends.
 inline std::string line_chart(const std::vector<chart_series>& series, const chart_frame& frame) {
     double last = 0, low = frame.from_zero ? 0 : 1e300, high = frame.from_zero ? 0 : -1e300;
     for (const auto& s : series) {

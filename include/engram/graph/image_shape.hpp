@@ -23,6 +23,7 @@ struct image_shape {
     bool operator==(const image_shape&) const = default;
 };
 
+/// "[16,16,3]": height, width, channels.
 inline std::ostream& operator<<(std::ostream& out, const image_shape& s) {
     return out << "[" << s.height << "," << s.width << "," << s.channels << "]";
 }

@@ -236,6 +236,7 @@ void find_gradients(const graph<Backend>& g, const plan_options& options, plan& 
     }
 }
 
+/// What of a graph runs, where and in which order, for these roots.
 template <class Backend>
 plan make_plan(const graph<Backend>& g, const plan_options& options, const std::vector<view>& roots) {
     plan p;

@@ -17,6 +17,7 @@
 
 namespace engram {
 
+/// Traces `body` once, as one time step, and repeats it over T; gives what it returns, [T, B, .].
 template <class Backend, class State, class Body>
 auto scan(graph<Backend>& g, const State& initial, Body&& body) {
     g.begin_scan();

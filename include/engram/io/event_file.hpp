@@ -52,6 +52,7 @@ inline std::uint32_t crc32c(std::string_view data) {
     return ~crc;
 }
 
+/// The checksum of a record: CRC-32C, masked as the format asks.
 inline std::uint32_t masked_crc32c(std::string_view data) {
     return std::rotr(crc32c(data), 15) + 0xa282ead8u;
 }

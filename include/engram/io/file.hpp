@@ -105,12 +105,14 @@ private:
     int file_ = -1;
 };
 
+/// Writes a file whole or not at all.
 inline void write_file(const std::string& path, std::span<const std::uint8_t> content) {
     atomic_file file(path);
     file.write(content.data(), content.size());
     file.commit();
 }
 
+/// Writes a file whole or not at all.
 inline void write_file(const std::string& path, std::string_view content) {
     atomic_file file(path);
     file.write(content.data(), content.size());

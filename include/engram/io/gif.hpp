@@ -236,6 +236,7 @@ inline bytes encode_gif(std::span<const picture> frames, int delay) {
     return out;
 }
 
+/// Writes an animation; `delay` between frames in hundredths of a second.
 inline void write_gif(const std::string& path, std::span<const picture> frames, int delay) {
     write_file(path, encode_gif(frames, delay));
 }

@@ -32,6 +32,7 @@ inline void require_idx_content(const std::string& path, std::uint64_t count, st
             " bytes follow, expected ", count * item);
 }
 
+/// Images [count, height, width] of bytes; the file may be gzipped.
 inline idx_images read_idx_images(const std::string& path) {
     const bytes content = read_maybe_gzip(path);
     byte_reader in(content, path);
@@ -45,6 +46,7 @@ inline idx_images read_idx_images(const std::string& path) {
     return {static_cast<int>(count), static_cast<int>(rows), static_cast<int>(columns), {pixels.begin(), pixels.end()}};
 }
 
+/// Labels [count] of bytes; the file may be gzipped.
 inline bytes read_idx_labels(const std::string& path) {
     const bytes content = read_maybe_gzip(path);
     byte_reader in(content, path);

@@ -53,6 +53,7 @@ inline json parse_json(std::string_view text, std::string_view source) {
     }
 }
 
+/// A file's content; throws a sentence with the place of what cannot be read.
 inline json read_json(const std::string& path) {
     const bytes content = read_file(path);
     return parse_json({reinterpret_cast<const char*>(content.data()), content.size()}, path);

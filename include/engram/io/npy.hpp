@@ -35,6 +35,7 @@ constexpr std::string_view npy_type = std::is_same_v<Number, float>          ? "
                                       : std::is_same_v<Number, std::int32_t> ? "<i4"
                                                                              : "|u1";
 
+/// Writes numbers as an array of NumPy's format.
 template <npy_number Number>
 void write_npy(const std::string& path, std::span<const Number> values, const std::vector<int>& shape) {
     std::size_t count = 1;
@@ -65,6 +66,7 @@ void write_npy(const std::string& path, std::span<const Number> values, const st
     file.commit();
 }
 
+/// Reads an array of NumPy's format: its shape and its numbers.
 template <npy_number Number>
 npy_array<Number> read_npy(const std::string& path) {
     const bytes content = read_file(path);

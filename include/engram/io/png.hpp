@@ -49,6 +49,7 @@ inline bytes unfilter_png(std::span<const std::uint8_t> raw, std::size_t height,
     return out;
 }
 
+/// A picture from the bytes of a PNG; `name` is what errors call it.
 inline picture decode_png(std::span<const std::uint8_t> content, const std::string& name) {
     require(content.size() >= 8 && std::equal(png_signature.begin(), png_signature.end(), content.begin()), name,
             ": not a PNG file");
@@ -98,6 +99,7 @@ inline picture decode_png(std::span<const std::uint8_t> content, const std::stri
     return image;
 }
 
+/// The bytes of a PNG.
 inline bytes encode_png(const picture& image) {
     const auto height = static_cast<std::size_t>(std::max(image.height, 0));
     const auto row = static_cast<std::size_t>(std::max(image.width, 0)) * static_cast<std::size_t>(image.channels);
@@ -141,9 +143,11 @@ inline bytes encode_png(const picture& image) {
     return out;
 }
 
+/// Reads a PNG.
 inline picture read_png(const std::string& path) {
     return decode_png(read_file(path), path);
 }
+/// Writes a PNG.
 inline void write_png(const std::string& path, const picture& image) {
     write_file(path, encode_png(image));
 }

@@ -67,6 +67,7 @@ const Real* padded_image(const convolution_shape& s, const Real* x, Real* scratc
     return scratch;
 }
 
+/// y = the convolution of `images` images x; with `accumulate` added to y.
 template <class Real>
 void convolution_forward(const convolution_shape& s, const packed_weights<Real>& weights, const Real* bias,
                          bool accumulate, const Real* x, std::ptrdiff_t x_stride, Real* y, std::ptrdiff_t y_stride,
@@ -217,6 +218,7 @@ void transposed_convolution_forward(const convolution_shape& s, const packed_wei
     }
 }
 
+/// The transpose: from the smaller image to the larger one.
 template <class Real>
 void transposed_convolution_forward(const convolution_shape& s, const packed_weights<Real>& flipped, const Real* bias,
                                     const Real* x, std::ptrdiff_t x_stride, Real* y, std::ptrdiff_t y_stride,
@@ -299,6 +301,7 @@ void convolution_weight_gradient(const convolution_shape& s, const Real* x, std:
     }
 }
 
+/// dw and db from x and dy; with `accumulate` added to them.
 template <class Real>
 void convolution_weight_gradient(const convolution_shape& s, const Real* x, const Real* dy, int images, Real* dw,
                                  Real* db, bool accumulate, Real* scratch) {

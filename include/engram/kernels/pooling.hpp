@@ -55,6 +55,7 @@ ENGRAM_HD pack<Real> read_channels(const Real* from, Count count) {
         return pack<Real>::load(from);
 }
 
+/// Stores the channels of a pack, all or `count` of them.
 template <class Real, class Count>
 ENGRAM_HD void write_channels(pack<Real> v, Real* to, Count count) {
     if constexpr (std::is_same_v<Count, int>)

@@ -63,6 +63,7 @@ ENGRAM_HD pack<Real> tree_sums(const pack<Real>* packs) {
         return pair_sums(tree_sums<Count / 2, Lanes / 2>(packs), tree_sums<Count / 2, Lanes / 2>(packs + Count / 2));
     }
 }
+/// The sums of several packs, one a lane.
 template <int Count, class Real>
 ENGRAM_HD pack<Real> sums(const pack<Real>* packs) {
     return tree_sums<Count, pack<Real>::width>(packs);

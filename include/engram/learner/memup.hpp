@@ -34,10 +34,10 @@ namespace engram {
 
 /// The predictor's own LSTM (facts 3.4); with no layers it sees the target step alone.
 struct context_settings {
-    int layers = 0;
-    int hidden = 128;
-    double forget_bias = 1;
-    double dropout = 0;
+    int layers = 0;          // of the LSTM; 0: no context
+    int hidden = 128;        // units of a layer
+    double forget_bias = 1;  // where b starts for its gate f
+    double dropout = 0;      // between layers
     bool retraced = false;  // chosen steps' contexts learn too, a block of r steps a rollout (train/memup_contexts.hpp)
     void check() const {
         require(layers >= 0, "learner.context.layers: expected zero or more, got ", layers);
@@ -52,16 +52,16 @@ struct memup {
     static constexpr bool learns_sequences = true;
 
     struct settings {
-        std::string targets = "task";  // task (as it says), classes, bits or numbers
-        int rollout = 20;              // r, steps
-        int every = 20;                // f, steps between predictions
-        int selected = 10;             // K, targets of a prediction
-        std::string selection = "top";
-        double current_weight = 1;  // w
-        double decay = 0.97;        // of the moving averages
-        int period = 1;             // updates between two steps of theirs
-        std::vector<int> hidden{128, 128};
-        double dropout = 0;
+        std::string targets = "task";       // task (as it says), classes, bits or numbers
+        int rollout = 20;                   // r, steps
+        int every = 20;                     // f, steps between predictions
+        int selected = 10;                  // K, targets of a prediction
+        std::string selection = "top";      // top (K most uncertain), current or top_and_current
+        double current_weight = 1;          // w
+        double decay = 0.97;                // of the moving averages
+        int period = 1;                     // updates between two steps of theirs
+        std::vector<int> hidden{128, 128};  // widths of the predictor's layers
+        double dropout = 0;                 // behind the last of them
         context_settings context;
         int pretrain = 0;  // updates of the predictor alone before all others
         int block = 0;     // updates of the memory alone, then of the predictor alone, and so on; 0: both at once

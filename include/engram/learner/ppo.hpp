@@ -32,11 +32,11 @@ struct ppo {
     using role = learner_role;
 
     struct settings {
-        double discount = 0.99;
-        double lambda = 1;
-        double clip = 0.1;
-        double value_cost = 1;
-        double entropy_cost = 0.01;
+        double discount = 0.99;      // gamma, a step
+        double lambda = 1;           // of generalised advantage estimation
+        double clip = 0.1;           // c, how far the ratio may leave 1
+        double value_cost = 1;       // weight of half the squared error of the value
+        double entropy_cost = 0.01;  // weight of the negative entropy
         void check() const {
             require(discount >= 0 && discount <= 1, "learner.discount: expected a number in 0..1, got ", discount);
             require(lambda >= 0 && lambda <= 1, "learner.lambda: expected a number in 0..1, got ", lambda);

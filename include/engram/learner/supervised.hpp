@@ -41,6 +41,7 @@ struct squared_error {
     auto operator()(auto x, auto target) const { return (x - target) * (x - target); }
 };
 
+/// Valid values of `learner.targets`.
 inline std::vector<std::string> target_kinds() {
     return {"task", "classes", "bits", "numbers"};
 }

@@ -60,8 +60,8 @@ struct variational {
     static constexpr bool learns_sequences = true;
 
     struct settings {
-        int latent = 32;
-        int hidden = 128;
+        int latent = 32;                       // Z, dimensions
+        int hidden = 128;                      // units before prior and posterior; 0: linear maps
         std::string likelihood = "bernoulli";  // or gaussian
         double sigma = 0.1;                    // of the Gaussian likelihood
         void check() const {

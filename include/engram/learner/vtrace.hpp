@@ -40,11 +40,11 @@ struct vtrace {
     using role = learner_role;
 
     struct settings {
-        double discount = 0.98;
-        double baseline_cost = 0.5;
-        double entropy_cost = 0.01;
-        double rho_bar = 1;
-        double c_bar = 1;
+        double discount = 0.98;      // gamma, a step
+        double baseline_cost = 0.5;  // weight of half the squared error of the value
+        double entropy_cost = 0.01;  // weight of the negative entropy
+        double rho_bar = 1;          // clip of the importance ratio in targets
+        double c_bar = 1;            // clip of the ratio that carries them back
         void check() const {
             require(discount >= 0 && discount <= 1, "learner.discount: expected a number in 0..1, got ", discount);
             require(baseline_cost >= 0 && entropy_cost >= 0, "learner: expected costs of zero or more");

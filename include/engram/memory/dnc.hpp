@@ -37,14 +37,14 @@ struct dnc {
     using role = memory_role;
 
     struct settings {
-        int slots = 16;
-        int word = 16;
-        int read_heads = 4;
-        int write_heads = 1;
-        std::string input = "all";  // all or held: what the heads see
-        bool read_before_write = true;
-        bool usage_gradient = false;
-        double strength_offset = 0;  // added to the strengths before their softplus
+        int slots = 16;                 // N, rows of the memory
+        int word = 16;                  // W, columns of a slot
+        int read_heads = 4;             // R, reads of a step
+        int write_heads = 1;            // H, writes of a step
+        std::string input = "all";      // all or held: what the heads see
+        bool read_before_write = true;  // the printed order; false: write, then read
+        bool usage_gradient = false;    // through the write weights that usage counts
+        double strength_offset = 0;     // added to the strengths before their softplus
 
         void check() const {
             require(slots > 0, "memory.slots: expected at least one slot, got ", slots);

@@ -22,11 +22,11 @@
 namespace engram {
 
 struct fifo_knn_settings {
-    int slots = 1024;
-    int neighbours = 10;
-    int key = 128;
-    double epsilon = 1e-3;
-    bool tied_start = true;
+    int slots = 1024;        // N, writes that are kept
+    int neighbours = 10;     // K, slots that a read mixes
+    int key = 128;           // columns of keys and queries
+    double epsilon = 1e-3;   // added to squared distances: larger weights neighbours more alike
+    bool tied_start = true;  // W_q starts as W_k, blind to h
 
     void check() const {
         require(slots > 0, "memory.slots: expected at least one slot, got ", slots);

@@ -11,6 +11,7 @@
 
 namespace engram {
 
+/// Throws unless `memory.input` is one of its two words.
 inline void check_interface(const std::string& input) {
     require_known("memory.input", input, std::vector<std::string>{"all", "held"});
 }
@@ -20,11 +21,13 @@ inline int interface_width(const std::string& input, memory_sizes z) {
     return input == "all" ? z.observed + z.held : z.held;
 }
 
+/// What the maps see: both parts, or the held one.
 template <class Var>
 std::vector<Var> interface_inputs(const std::string& input, const std::vector<Var>& both) {
     return input == "all" ? both : std::vector<Var>{both[1]};
 }
 
+/// Heads side by side; a single one as it is.
 template <class Var>
 Var joined_heads(const char* name, const std::vector<Var>& heads) {
     return heads.size() == 1 ? heads[0] : concatenate(name, heads);

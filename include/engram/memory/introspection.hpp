@@ -27,11 +27,11 @@ struct introspection {
     static constexpr bool replaces_held = true;
 
     struct settings {
-        int slots = 25;
-        int heads = 5;
-        int hidden = 64;
-        std::string order = "age";  // age or position
-        bool masked = false;
+        int slots = 25;                      // L, writes that are kept
+        int heads = 5;                       // R, reads of a step
+        int hidden = 64;                     // units behind h; 0: a linear map
+        std::string order = "age";           // age or position
+        bool masked = false;                 // slots that were never written are left out
         std::string attention = "softplus";  // softplus or softmax
 
         void check() const {

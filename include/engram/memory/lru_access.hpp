@@ -31,14 +31,14 @@ struct lru_access {
     using role = memory_role;
 
     struct settings {
-        int slots = 125;
-        int word = 16;
-        int heads = 5;
-        double decay = 0.95;        // of usage, a step
-        std::string input = "all";  // all or held: what the heads see
-        bool read_before_write = true;
-        std::string gate = "linear";  // linear or parameter
-        std::string content = "own";  // own or key
+        int slots = 125;                // N, rows of the memory
+        int word = 16;                  // W, columns of a slot
+        int heads = 5;                  // R, reads and as many writes
+        double decay = 0.95;            // of usage, a step
+        std::string input = "all";      // all or held: what the heads see
+        bool read_before_write = true;  // the printed order; false: write, then read
+        std::string gate = "linear";    // linear or parameter
+        std::string content = "own";    // own or key
 
         void check() const {
             require(slots > 0, "memory.slots: expected at least one slot, got ", slots);

@@ -30,12 +30,12 @@ struct ntm {
     using role = memory_role;
 
     struct settings {
-        int slots = 128;
-        int word = 20;
-        int read_heads = 1;
-        int write_heads = 1;
-        std::string input = "all";  // all or held: what the heads see
-        bool read_before_write = true;
+        int slots = 128;                 // N, rows of the memory
+        int word = 20;                   // W, columns of a slot
+        int read_heads = 1;              // R, reads of a step
+        int write_heads = 1;             // H, writes of a step
+        std::string input = "all";       // all or held: what the heads see
+        bool read_before_write = true;   // the printed order; false: write, then read
         std::string start = "constant";  // constant or learned: the memory of a new episode
         std::string focus = "first";     // first (slot 0) or none: the weights of a new episode
 

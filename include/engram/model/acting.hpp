@@ -15,6 +15,7 @@ struct clip_reward {
     auto operator()(auto r) const { return max(min(r, 1), -1); }
 };
 
+/// Traces a step that reads, controls and writes.
 template <class Backend, class Agent>
 traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings& s, const task_shape& task,
                            std::uint64_t seed, purpose) {

@@ -42,6 +42,7 @@ inline constexpr bool replaces_held = requires {
 
 }  // namespace detail
 
+/// Traces a step that controls, reads, infers and writes.
 template <class Backend, class Agent>
 traced_agent<Backend> wire(controls_reads_infers_writes, const typename Agent::settings& s, const task_shape& task,
                            std::uint64_t seed, purpose why) {

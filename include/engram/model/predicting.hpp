@@ -64,6 +64,7 @@ std::pair<var<Backend>, var<Backend>> predict_rows(graph<Backend>& g, const type
 
 }  // namespace detail
 
+/// Traces memory, pairs and detector of MemUP on sequences.
 template <class Backend, class Agent>
 traced_agent<Backend> wire(predicts_targets, const typename Agent::settings& s, const task_shape& task,
                            std::uint64_t seed, purpose why) {
@@ -106,6 +107,7 @@ traced_agent<Backend> wire(predicts_targets, const typename Agent::settings& s, 
     return out;
 }
 
+/// Traces an agent's step over sequences that are cut into unrolls.
 template <class Backend, class Agent>
 traced_agent<Backend> wire(carries_states, const typename Agent::settings& s, const task_shape& task,
                            std::uint64_t seed, purpose why) {

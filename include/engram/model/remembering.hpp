@@ -94,6 +94,7 @@ struct phase_tracer {
 
 }  // namespace detail
 
+/// Traces the phase of the agent that `why` names.
 template <class Backend, class Agent>
 traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, const task_shape& task,
                            std::uint64_t seed, purpose why) {

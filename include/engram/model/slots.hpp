@@ -85,6 +85,7 @@ template <class P>
 concept has_settings = std::default_initializable<typename P::settings> && reflected<typename P::settings>;
 
 // --- encoder: observation [T, B, pixels] -> x [T, B, X] ---
+// [encoder]
 template <class P>
 concept can_encode = requires(graph<slot::backend>& g, const typename P::settings& s, const typename P::weights& w,
                               slot::variable v, image_shape size) {
@@ -98,8 +99,10 @@ concept can_decode = requires(graph<slot::backend>& g, const typename P::setting
 };
 template <class P>
 concept encoder_policy = claims<P, encoder_role> && has_settings<P> && can_encode<P>;
+// [encoder]
 
 // --- controller: inputs, state -> h, state ---
+// [controller]
 template <class P>
 concept can_control = requires(graph<slot::backend>& g, const typename P::settings& s, const typename P::weights& w,
                                const slot::variables& in, typename P::template state<slot::variable>& state) {
@@ -119,8 +122,10 @@ concept can_control_sequence = requires(graph<slot::backend>& g, const typename 
 };
 template <class P>
 concept controller_policy = claims<P, controller_role> && has_settings<P> &&(can_control<P> || can_control_sequence<P>);
+// [controller]
 
 // --- memory: cue, state -> context; cue, content, state -> state ---
+// [memory]
 template <class P>
 concept can_begin = requires(graph<slot::backend>& g, const typename P::settings& s, memory_sizes z) {
     { P::declare(g, s, z) } -> std::same_as<typename P::weights>;
@@ -145,8 +150,10 @@ concept can_write = requires(const typename P::settings& s, const typename P::we
 template <class P>
 concept memory_policy =
     claims<P, memory_role> && has_settings<P> && can_begin<P> && can_forget<P> && can_read<P> && can_write<P>;
+// [memory]
 
 // --- auxiliary: trajectory -> losses of its own ---
+// [auxiliary]
 template <class P, class Encoder>
 concept can_assist = requires(graph<slot::backend>& g, const typename P::settings& s,
                               const typename Encoder::settings& e, const trajectory<slot::variable>& seen,
@@ -155,8 +162,10 @@ concept can_assist = requires(graph<slot::backend>& g, const typename P::setting
 };
 template <class P>
 concept auxiliary_policy = claims<P, auxiliary_role> && has_settings<P>;
+// [auxiliary]
 
 // --- learner: wires a step and says what is minimised ---
+// [learner]
 template <class P>
 concept can_learn = requires(graph<slot::backend>& g, const typename P::settings& s, slot::variable h,
                              const task_shape& task, const typename P::template heads<slot::variable>& heads) {
@@ -178,6 +187,7 @@ concept can_infer = requires(graph<slot::backend>& g, const typename P::settings
 };
 template <class P>
 concept learner_policy = claims<P, learner_role> && has_settings<P> &&(can_learn<P> || can_infer<P>);
+// [learner]
 
 /// Zero where an episode begins, whatever stood there: x * (1 - reset) would keep a NaN of the dead episode.
 struct clear_on_reset {

@@ -30,6 +30,7 @@ struct setting {
     setting_kind kind;
 };
 
+/// Every setting of a reflected group as text, in order.
 template <reflected S>
 std::vector<setting> list_settings(const S& settings) {
     std::vector<setting> all;
@@ -119,6 +120,7 @@ private:
 template <int PackBytes>
 int run_program(ablation& model, int argc, char** argv);
 
+/// A whole program of one agent type; call it from main().
 template <class Agent>
 int run_ablation(const char* name, int argc, char** argv) {
     ablation_of<Agent> model(name);

@@ -16,15 +16,20 @@ struct run_error : error {
     using error::error;
 };
 
+/// Trains, writes the run folder, evaluates.
 int train(ablation& model, const arguments& a);
+/// Evaluates a run's last checkpoint.
 int evaluate(ablation& model, const arguments& a);
+/// Prints policies, parameters, settings and tasks.
 int describe(ablation& model, const arguments& a);
+/// Draws what a trained model does.
 int sample(ablation& model, const arguments& a);
 /// sample, for a model of sequences; the configuration is that of the run folder.
 int sample_sequences(const configuration& config, const arguments& a);
 
 /// From now on SIGINT and SIGTERM are noted instead of ending the program; the third one ends it at once.
 void catch_interrupts();
+/// Whether SIGINT or SIGTERM came.
 bool interrupted();
 
 }  // namespace engram

@@ -33,6 +33,7 @@ struct preset {
     }
 };
 
+/// All presets, by name.
 inline const std::vector<preset>& presets() {
     static constexpr const char* mapping = "arbitrary_visuomotor_mapping";
     static constexpr const char* rotation = "rotation";
@@ -177,6 +178,7 @@ struct published_total {
     std::int64_t parameters;
 };
 
+/// Every total that a paper gives.
 inline const std::vector<published_total>& published_totals() {
     static const std::vector<published_total> all{
         {"vrnn", false, 1'884'177},     {"introspective_gtmm", false, 1'863'107}, {"ntm_gtmm", false, 1'869'381},

@@ -32,6 +32,7 @@ struct run_paths {
 
 /// Makes a folder and those above it.
 void make_folder(const std::string& path);
+/// Whether there is a file or folder of this name.
 bool file_exists(const std::string& path);
 /// Removes what a run that was killed while writing left beside its files.
 void remove_leftovers(const run_paths& paths);

@@ -82,6 +82,7 @@ private:
     std::vector<float> columns_;  // [side_in, side]
 };
 
+/// Digits of MNIST, `side` pixels wide, from the folder of its four files.
 inline glyph_set mnist_digits(const std::string& folder, int side) {
     glyph_collector glyphs(side, 10);
     for (const split s : {split::train, split::holdout}) {

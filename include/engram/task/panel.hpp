@@ -16,6 +16,7 @@ namespace engram {
 /// Dull green and red reveal a direction, bright ones tell whether an answer was right.
 enum class button : int { absent, black, green, red, white, bright_green, bright_red };
 
+/// The colour of a button.
 ENGRAM_HD shade button_shade(button b) {
     switch (b) {
         case button::green:

@@ -84,6 +84,7 @@ struct delay_list {
 /// The levels of all four tasks.
 inline constexpr const char* psychlab_levels[] = {"train", "holdout_interpolate", "holdout_extrapolate"};
 
+/// What tasks on this state machine have in common.
 inline task_info psychlab_info(const std::string& task, int buttons, const task_options& options) {
     const bool paper = pace::paper_fidelity(options);
     return {.name = task,
@@ -141,6 +142,7 @@ ENGRAM_HD_CALL void enter_phase(Task& task, int index) {
     task.clock.time = 0;
 }
 
+/// Begins a trial, at paper fidelity with the phase `first`.
 template <class Task>
 ENGRAM_HD_CALL void begin_trial(Task& task, phase_kind first) {
     if (!task.rules().paper) return enter_phase(task, 0);
@@ -225,6 +227,7 @@ ENGRAM_HD outcome psychlab_step(Task& task, int action) {
     return total;
 }
 
+/// Draws what the panel shows in this phase.
 template <class Task>
 ENGRAM_HD_CALL void draw_panel(const Task& task, const panel& on, const float* images) {
     const psychlab_clock& now = task.clock;
@@ -243,6 +246,7 @@ ENGRAM_HD_CALL void draw_panel(const Task& task, const panel& on, const float* i
                  Task::low_buttons);
 }
 
+/// What the agent sees: the panel, or at paper fidelity the panel from where it looks.
 template <class Task>
 ENGRAM_HD void psychlab_observe(const Task& task, const float* images, float* pixels) {
     if (!task.rules().paper) return draw_panel(task, panel{{pixels, panel::coarse_side}}, images);

@@ -19,6 +19,7 @@ inline int recognition_trials(const std::string& level) {
     return level == "train" ? 50 : level == "holdout_interpolate" ? 40 : 75;
 }
 
+/// The numbers of a level; throws for one that there is not.
 inline psychlab_level recognition_level(const std::string& level, const task_options& options) {
     return psychlab_level::make(level, recognition_trials(level), level == "holdout_extrapolate" ? 450 : 300, options);
 }

@@ -74,6 +74,7 @@ std::shared_ptr<const stimulus_set> stimuli_of(const task_options& options) {
         return E::uses_stimuli ? load_stimuli(options) : nullptr;
 }
 
+/// The entry of one environment.
 template <environment E>
 registered_task register_task() {
     return {&E::describe, &stimuli_of<E>,
@@ -92,6 +93,7 @@ inline std::vector<registered_task>& added_tasks() {
     return added;
 }
 
+/// Every task of the library, and those that were added.
 inline std::vector<registered_task> registered_tasks() {
     std::vector<registered_task> all{
         // The Memory Tasks Suite (facts 2), in the order of the paper's tables.
@@ -123,6 +125,7 @@ inline std::vector<task_info> all_tasks(const task_options& options = {}) {
     return infos;
 }
 
+/// Their names, in order.
 inline std::vector<std::string> task_names() {
     std::vector<std::string> names;
     for (const auto& info : all_tasks()) names.push_back(info.name);
@@ -144,6 +147,7 @@ void add_task() {
     added_tasks().push_back(task);
 }
 
+/// The entry called `name`; throws with the nearest name when there is none.
 inline registered_task find_task(const std::string& name) {
     require_known("task", name, task_names());
     for (const auto& task : registered_tasks())
@@ -151,6 +155,7 @@ inline registered_task find_task(const std::string& name) {
     fail("unknown task '", name, "'");
 }
 
+/// What a task shows, how many actions it has, its levels.
 inline task_info describe_task(const std::string& name, const task_options& options = {}) {
     return find_task(name).describe(options);
 }

@@ -36,6 +36,7 @@ ENGRAM_HD_CALL int sine(int heading) {
     const int found = static_cast<int>((((p * z) >> 28) + 2048) >> 12);
     return h & (2 * quarter) ? -found : found;
 }
+/// Of a heading in 1/65536 of a turn, in 1/65536.
 ENGRAM_HD int cosine(int heading) {
     return sine(heading + full_turn / 4);
 }

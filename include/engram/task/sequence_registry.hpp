@@ -26,6 +26,7 @@ struct registered_sequence {
     std::shared_ptr<const sequence_source> (*make)(const task_options&);
 };
 
+/// The entry of one sequence task.
 template <class Task>
 registered_sequence register_sequence() {
     return {&Task::describe, [](const task_options& options) -> std::shared_ptr<const sequence_source> {
@@ -33,6 +34,7 @@ registered_sequence register_sequence() {
             }};
 }
 
+/// Every sequence task.
 inline std::vector<registered_sequence> registered_sequences() {
     return {
         register_sequence<recall_task<perfect_recall>>(),
@@ -50,12 +52,14 @@ inline std::vector<registered_sequence> registered_sequences() {
     };
 }
 
+/// Their names, in order.
 inline std::vector<std::string> sequence_names() {
     std::vector<std::string> names;
     for (const auto& task : registered_sequences()) names.push_back(task.describe({}).name);
     return names;
 }
 
+/// The entry called `name`; throws with the nearest name when there is none.
 inline registered_sequence find_sequence(const std::string& name) {
     require_known("sequence task", name, sequence_names());
     for (const auto& task : registered_sequences())

@@ -15,6 +15,7 @@
 
 namespace engram {
 
+/// The random numbers of one sequence: a function of these four alone.
 inline philox sequence_stream(const std::string& task, const std::string& level, std::uint64_t seed,
                               std::uint64_t index) {
     const auto of_level = static_cast<std::uint32_t>(stream_id(task + "/" + level, 0) >> 32);

@@ -73,6 +73,7 @@ void collect_spread(stimulus_collector& images, split s, int wanted, int availab
             images.count(s));
 }
 
+/// `count` digits of each split, the train file to train on, t10k held out.
 inline stimulus_set mnist_stimuli(const std::string& folder, int count = 1200, int side = 12) {
     stimulus_collector images(side);
     for (const split s : {split::train, split::holdout}) {
@@ -87,6 +88,7 @@ inline stimulus_set mnist_stimuli(const std::string& folder, int count = 1200, i
     return std::move(images).finish("mnist");
 }
 
+/// `count` characters of each split, background to train on, evaluation held out.
 inline stimulus_set omniglot_stimuli(const std::string& folder, int count = 1200, int side = 12) {
     stimulus_collector images(side);
     for (const split s : {split::train, split::holdout}) {

@@ -24,6 +24,7 @@ ENGRAM_HD_CALL colour difference_colour(bool holdout, int i) {
 
 /// Transitive inference: ten to train on, ten held out.
 inline constexpr int inference_colours = 10;
+/// Colour i of those that transitive inference trains on, or holds out.
 ENGRAM_HD_CALL colour inference_colour(bool holdout, int i) {
     constexpr colour train[] = {{220, 30, 30},   {40, 170, 50}, {40, 70, 220},  {245, 245, 245}, {25, 25, 25},
                                 {255, 130, 180}, {255, 140, 0}, {140, 40, 170}, {128, 128, 128}, {210, 180, 140}};

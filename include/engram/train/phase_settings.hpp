@@ -34,7 +34,7 @@ struct detector_settings {
 /// Of the phase that trains the memory.
 struct memory_phase_settings {
     std::int64_t steps = 50'000'000;  // time steps over all rows
-    int batch = 128;
+    int batch = 128;                  // sequences of an update
     optimiser_settings optimiser{.learning_rate = 2e-5, .epsilon = 1e-8, .clip = 1};
     void check() const {
         require(steps >= 0, "phases.memory.steps: expected zero or more, got ", steps);

@@ -28,6 +28,7 @@
 namespace engram {
 
 enum class training_phase { detector, memory, policy };
+/// Its name in files and messages.
 inline const char* phase_name(training_phase p) {
     return p == training_phase::detector ? "detector" : p == training_phase::memory ? "memory" : "policy";
 }

@@ -21,13 +21,16 @@
 
 namespace engram {
 
+/// Bytes as a tensor of their own.
 inline void save_bytes(safetensors& file, const std::string& name, std::span<const std::byte> part) {
     file.add<std::uint8_t>(name, {static_cast<std::int64_t>(part.size())},
                            {reinterpret_cast<const std::uint8_t*>(part.data()), part.size()});
 }
+/// Throws unless the file has a tensor of this name and size.
 inline void check_bytes(const safetensors& file, const std::string& name, std::span<const std::byte> part) {
     (void)file.values<std::uint8_t>(name, {static_cast<std::int64_t>(part.size())});
 }
+/// The bytes of a tensor.
 inline void load_bytes(const safetensors& file, const std::string& name, std::span<std::byte> part) {
     const auto values = file.values<std::uint8_t>(name, {static_cast<std::int64_t>(part.size())});
     if (!part.empty()) std::memcpy(part.data(), values.data(), part.size());
@@ -35,6 +38,7 @@ inline void load_bytes(const safetensors& file, const std::string& name, std::sp
 
 // --- weights and moments ---
 
+/// Calls body(name, shape, offset, size) for every parameter.
 template <class Real, class Body>
 void each_parameter(const parameters<Real>& store, Body body) {
     for (const auto& e : store.entries())
@@ -48,12 +52,14 @@ void save_values(safetensors& file, const std::string& prefix, const parameters<
         file.add<Real>(prefix + name, shape, std::span<const Real>(store.flat().data() + at, n));
     });
 }
+/// Throws unless the file has every parameter in its shape.
 template <class Real>
 void check_values(const safetensors& file, const std::string& prefix, const parameters<Real>& store) {
     each_parameter(store, [&](const std::string& name, const auto& shape, std::ptrdiff_t, std::size_t) {
         (void)file.values<Real>(prefix + name, shape);
     });
 }
+/// Takes the values of every parameter from the file.
 template <class Real>
 void load_values(const safetensors& file, const std::string& prefix, parameters<Real>& store) {
     check_values(file, prefix, store);
@@ -64,6 +70,7 @@ void load_values(const safetensors& file, const std::string& prefix, parameters<
     });
 }
 
+/// Weights and the optimiser's moments.
 template <class Real>
 void save_weights(safetensors& file, const parameters<Real>& store, optimiser<Real>& moments) {
     each_parameter(store, [&](const std::string& name, const auto& shape, std::ptrdiff_t at, std::size_t n) {
@@ -94,6 +101,7 @@ void check_weights(const safetensors& file, const parameters<Real>& store) {
     }
 }
 
+/// The same back.
 template <class Real>
 void load_weights(const safetensors& file, parameters<Real>& store, optimiser<Real>& moments) {
     auto edit = store.edit();
@@ -141,6 +149,7 @@ void each_part(actor<Backend>& a, const std::string& prefix, Body body) {
     body(prefix + ".replays", raw(std::span(&a.program().replay_count(), 1)));
 }
 
+/// The states of an actor's environments.
 template <class Backend>
 void save_environments(safetensors& file, actor<Backend>& a, const std::string& prefix) {
     for (int b = 0; b < a.batch(); ++b) save_bytes(file, message(prefix, ".environment.", b), a.environment().state(b));
@@ -173,6 +182,7 @@ inline void save_counters(safetensors& file, const std::string& mode, const std:
     file.metadata["training_mode"] = mode;
     file.add("trainer.counters", {static_cast<std::int64_t>(counters.size())}, counters);
 }
+/// The trainer's counters; throws for a checkpoint of another mode of training.
 inline std::span<const std::int64_t> load_counters(const safetensors& file, const std::string& mode,
                                                    std::int64_t count) {
     const auto& found = file.text_at("training_mode");

@@ -35,6 +35,7 @@ std::span<typename Backend::real> sum_gradients(const std::vector<program<Backen
     return total;
 }
 
+/// The loss, added up over the programs.
 template <class Backend>
 double sum_losses(const std::vector<program<Backend>*>& programs) {
     double loss = 0;

@@ -107,6 +107,7 @@ private:
     aligned_vector<real> scratch;
 };
 
+/// A convolution or its transpose, as its settings say, between two shapes.
 template <class Backend>
 var<Backend> add_convolution(const std::string& name, const var<Backend>& x, image_shape from, image_shape to,
                              const convolution_settings& s) {

@@ -106,6 +106,7 @@ struct dnc_link {
     int slots = 0;
 };
 
+/// Link matrices [B, N, N] of one write head, as a resource of the graph.
 template <class Backend>
 dnc_link add_dnc_link(graph<Backend>& g, const std::string& name, int slots) {
     using real = typename Backend::real;

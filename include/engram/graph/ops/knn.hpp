@@ -76,6 +76,7 @@ struct knn_memory {
     int slots = 0, content = 0, key = 0;
 };
 
+/// A ring of `slots` entries for every row of the batch, as a resource of the graph.
 template <class Backend>
 knn_memory add_knn_memory(graph<Backend>& g, const std::string& name, int slots, int content, int key) {
     using real = typename Backend::real;
@@ -274,6 +275,7 @@ struct knn_recall {
     var<Backend> value, weight, when;
 };
 
+/// What the nearest entries hold, mixed by their weights, with those weights and when the entries were written.
 template <class Backend>
 knn_recall<Backend> knn_read(const var<Backend>& query, const linear& key, const knn_read_settings& wanted) {
     graph<Backend>& g = *query.owner;

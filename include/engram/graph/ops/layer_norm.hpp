@@ -20,6 +20,7 @@ struct layer_norm_weights {
     parameter gain, bias;
 };
 
+/// Gain 1 and bias 0, [1, width] each.
 template <class Backend>
 layer_norm_weights declare_layer_norm(graph<Backend>& g, const std::string& name, int width) {
     using real = typename Backend::real;

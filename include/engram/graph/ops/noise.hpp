@@ -72,6 +72,7 @@ private:
     int first_row = 0, first_step = 0;
 };
 
+/// Numbers drawn anew in every forward(), normal or uniform as its settings say.
 template <class Backend>
 var<Backend> add_noise_operation(graph<Backend>& g, const std::string& name, int width, noise_settings settings,
                                  extent rows) {

@@ -22,6 +22,7 @@ struct simple_operation final : operation<Backend> {
     }
 };
 
+/// An operation with its inputs, checked to be of this graph, and settings.
 template <template <class> class Kernel, class Backend, class Settings>
 std::unique_ptr<simple_operation<Backend, Kernel, Settings>> make_operation(graph<Backend>& g, const std::string& name,
                                                                             const std::vector<var<Backend>>& inputs,
@@ -85,6 +86,7 @@ var<Backend> concatenate(const std::string& name, const std::vector<var<Backend>
     return g.add(std::move(op), {width}, rows)[0];
 }
 
+/// The same numbers in a buffer of their own.
 template <class Backend>
 var<Backend> copy(const var<Backend>& x, const std::string& name = "copy") {
     return concatenate<Backend>(name, {x});
@@ -148,6 +150,7 @@ struct row_maths_operation final : operation<Backend> {
     }
 };
 
+/// Maths that sees whole rows, such as softmax: [., width] of x.
 template <class Maths, class Backend>
 var<Backend> apply_to_rows(const std::string& name, const var<Backend>& x, int width) {
     graph<Backend>& g = *x.owner;
