@@ -130,7 +130,7 @@ template <class Backend>
 struct affine_operation final : operation<Backend> {
     linear weights;
     std::unique_ptr<kernel<Backend>> bind(const binder<Backend>& b) const override {
-        return std::make_unique<affine_kernel<Backend>>(b, weights);
+        return bind_kernel<affine_kernel<Backend>>(b, weights);
     }
 };
 
