@@ -1,26 +1,31 @@
-# CUDA is switched on by the first .cu file of the checkout; until then a toolkit on the machine costs nothing.
-# A toolkit that cannot compile is reported and left alone.
+# The CUDA device: switched on where nvcc is found. A toolkit that cannot compile is reported and left alone; a build for
+# the host alone sees no CUDA header, since all that name one end in .cuh or .cu.
+#
+# Gives engram_cuda: what a target that compiles .cu files links beside engram::engram.
 
-file(GLOB_RECURSE ENGRAM_CUDA_SOURCES CONFIGURE_DEPENDS
-     "${PROJECT_SOURCE_DIR}/tests/*.cu" "${PROJECT_SOURCE_DIR}/programs/*.cu" "${PROJECT_SOURCE_DIR}/benchmarks/*.cu")
 set(ENGRAM_HAS_CUDA OFF)
-if(ENGRAM_CUDA_SOURCES)
-  if(NOT CMAKE_CUDA_COMPILER AND ENGRAM_NVCC)
-    set(CMAKE_CUDA_COMPILER "${ENGRAM_NVCC}")
-  endif()
-  if(NOT CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80 90)  # must be set before the language is enabled
-  endif()
-  include(CheckLanguage)
-  check_language(CUDA)
-  if(CMAKE_CUDA_COMPILER)
-    enable_language(CUDA)
-    set(ENGRAM_HAS_CUDA ON)
-    # CMake 3.25 drops CMAKE_CUDA_STANDARD 20 silently for nvcc 13, hence the plain flag.
-    # 20012: Eigen annotates defaulted members.
-    target_compile_options(engram_build_flags INTERFACE
-      $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr -diag-suppress=20012 -Xcompiler=-Wall,-Wextra>)
-  else()
-    message(WARNING "engram: no working CUDA compiler was found; building for the CPU alone")
-  endif()
+if(NOT CMAKE_CUDA_COMPILER AND ENGRAM_NVCC)
+  set(CMAKE_CUDA_COMPILER "${ENGRAM_NVCC}")
+endif()
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  # Must be set before the language is enabled. The last one is the PTX that later devices compile for themselves.
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
+endif()
+set(ENGRAM_CUDA_TEST_ARCHITECTURE 90 CACHE STRING "The one architecture that tests are compiled for (native: this machine's)")
+include(CheckLanguage)
+check_language(CUDA)
+if(CMAKE_CUDA_COMPILER)
+  enable_language(CUDA)
+  find_package(CUDAToolkit)
+endif()
+if(TARGET CUDA::cublas)
+  set(ENGRAM_HAS_CUDA ON)
+  # CMake 3.25 drops CMAKE_CUDA_STANDARD 20 silently for nvcc 13, hence the plain flag.
+  # relaxed-constexpr: functors of map are constexpr and thereby device functions. 20012: Eigen annotates defaulted members.
+  add_library(engram_cuda INTERFACE)
+  target_compile_options(engram_cuda INTERFACE
+    $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr -diag-suppress=20012 -Xcompiler=-Wall,-Wextra>)
+  target_link_libraries(engram_cuda INTERFACE CUDA::cudart CUDA::cublas)
+else()
+  message(STATUS "engram: nvcc and cuBLAS were not both found to work; building for the CPU alone")
 endif()

@@ -16,10 +16,10 @@ namespace engram {
 
 /// softplus(l) - i l = -i log sigma(l) - (1 - i) log(1 - sigma(l)).
 struct bernoulli_cross_entropy {
-    auto operator()(auto logit, auto target) const { return softplus(logit) - target * logit; }
+    constexpr auto operator()(auto logit, auto target) const { return softplus(logit) - target * logit; }
 };
 struct half_squared_error {
-    auto operator()(auto a, auto b) const { return 0.5f * square(a - b); }
+    constexpr auto operator()(auto a, auto b) const { return 0.5f * square(a - b); }
 };
 
 struct reconstruction {

@@ -16,7 +16,7 @@ namespace engram {
 
 /// The cell: once for value, derivative and every device.
 struct lstm_cell {
-    auto operator()(auto i, auto f, auto g, auto o, auto c) const {
+    constexpr auto operator()(auto i, auto f, auto g, auto o, auto c) const {
         auto next = logistic(f + 1) * c + logistic(i) * tanh(g);
         return std::tuple{next, logistic(o) * tanh(next)};
     }

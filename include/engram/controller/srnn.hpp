@@ -22,7 +22,7 @@ namespace engram {
 
 /// b_t and the new state from F(x), the gate's logit and the shifted state.
 struct shuffle_cell {
-    auto operator()(auto f, auto gate, auto shifted) const { return relu(f * logistic(gate) + shifted); }
+    constexpr auto operator()(auto f, auto gate, auto shifted) const { return relu(f * logistic(gate) + shifted); }
 };
 
 struct srnn {

@@ -30,12 +30,14 @@ namespace engram {
 
 /// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
 struct gelu {
-    auto operator()(auto x) const { return 0.5 * x * (tanh(0.7978845608028654 * (x + 0.044715 * (x * x * x))) + 1); }
+    constexpr auto operator()(auto x) const {
+        return 0.5 * x * (tanh(0.7978845608028654 * (x + 0.044715 * (x * x * x))) + 1);
+    }
 };
 
 /// What a layer adds to what it was given.
 struct add_residual {
-    auto operator()(auto x, auto y) const { return x + y; }
+    constexpr auto operator()(auto x, auto y) const { return x + y; }
 };
 
 struct transformer {

@@ -292,23 +292,28 @@ ENGRAM_HD constexpr auto as_dual(const Number& x) {
 
 template <class A, class B>
 requires either_dual<A, B> ENGRAM_HD constexpr auto operator<(const A& a, const B& b) {
-    return value(a) < value(b);
+    using V = common_value<A, B>;
+    return V(value(a)) < V(value(b));
 }
 template <class A, class B>
 requires either_dual<A, B> ENGRAM_HD constexpr auto operator<=(const A& a, const B& b) {
-    return value(a) <= value(b);
+    using V = common_value<A, B>;
+    return V(value(a)) <= V(value(b));
 }
 template <class A, class B>
 requires either_dual<A, B> ENGRAM_HD constexpr auto operator>(const A& a, const B& b) {
-    return value(a) > value(b);
+    using V = common_value<A, B>;
+    return V(value(a)) > V(value(b));
 }
 template <class A, class B>
 requires either_dual<A, B> ENGRAM_HD constexpr auto operator>=(const A& a, const B& b) {
-    return value(a) >= value(b);
+    using V = common_value<A, B>;
+    return V(value(a)) >= V(value(b));
 }
 template <class A, class B>
 requires either_dual<A, B> ENGRAM_HD constexpr auto operator==(const A& a, const B& b) {
-    return value(a) == value(b);
+    using V = common_value<A, B>;
+    return V(value(a)) == V(value(b));
 }
 
 template <class Condition, class A, class B>

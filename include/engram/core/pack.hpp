@@ -45,10 +45,10 @@ struct pack_mask {
     typedef lane native __attribute__((vector_size(pack_bytes)));
     native bits;  // all ones where true
 
-    ENGRAM_HD bool operator[](int i) const { return bits[i] != 0; }
-    friend ENGRAM_HD pack_mask operator&(pack_mask a, pack_mask b) { return {a.bits & b.bits}; }
-    friend ENGRAM_HD pack_mask operator|(pack_mask a, pack_mask b) { return {a.bits | b.bits}; }
-    friend ENGRAM_HD pack_mask operator!(pack_mask a) { return {~a.bits}; }
+    ENGRAM_SIMD bool operator[](int i) const { return bits[i] != 0; }
+    friend ENGRAM_SIMD pack_mask operator&(pack_mask a, pack_mask b) { return {a.bits & b.bits}; }
+    friend ENGRAM_SIMD pack_mask operator|(pack_mask a, pack_mask b) { return {a.bits | b.bits}; }
+    friend ENGRAM_SIMD pack_mask operator!(pack_mask a) { return {~a.bits}; }
 };
 
 template <class Real>
@@ -60,19 +60,19 @@ struct pack {
 
     pack() = default;
     template <arithmetic Scalar>
-    ENGRAM_HD pack(Scalar s)
+    ENGRAM_SIMD pack(Scalar s)
         : lanes(static_cast<Real>(s) - native{}) {}  // minus zero, unlike plus, keeps -0 and folds away
-    ENGRAM_HD explicit pack(native v) : lanes(v) {}
+    ENGRAM_SIMD explicit pack(native v) : lanes(v) {}
 
     /// `width` numbers from any address.
-    static ENGRAM_HD pack load(const Real* from) {
+    static ENGRAM_SIMD pack load(const Real* from) {
         native v;
         std::memcpy(&v, from, sizeof v);
         return pack(v);
     }
 
     /// The first `count` lanes (0 <= count <= width) from memory, the rest zero; touches no byte beyond them.
-    static ENGRAM_HD pack load(const Real* from, int count) {
+    static ENGRAM_SIMD pack load(const Real* from, int count) {
 #if defined(__AVX512F__)
         if constexpr (sizeof(Real) == 4)
             return pack(native(_mm512_maskz_loadu_ps(first(count), from)));
@@ -85,11 +85,11 @@ struct pack {
 #endif
     }
 
-    ENGRAM_HD void store(Real* to) const {
+    ENGRAM_SIMD void store(Real* to) const {
         std::memcpy(to, &lanes, sizeof lanes);
     }
 
-    ENGRAM_HD void store(Real* to, int count) const {
+    ENGRAM_SIMD void store(Real* to, int count) const {
 #if defined(__AVX512F__)
         if constexpr (sizeof(Real) == 4)
             _mm512_mask_storeu_ps(to, first(count), lanes);
@@ -100,12 +100,12 @@ struct pack {
 #endif
     }
 
-    ENGRAM_HD Real operator[](int i) const {
+    ENGRAM_SIMD Real operator[](int i) const {
         return lanes[i];
     }
 
     /// Sum of the lanes, halves added to halves: the same order whatever the compiler.
-    ENGRAM_HD Real sum() const {
+    ENGRAM_SIMD Real sum() const {
         Real part[width];
         store(part);
         for (int half = width / 2; half > 0; half /= 2)
@@ -113,79 +113,79 @@ struct pack {
         return part[0];
     }
 
-    friend ENGRAM_HD pack operator+(pack a, pack b) {
+    friend ENGRAM_SIMD pack operator+(pack a, pack b) {
         return pack(a.lanes + b.lanes);
     }
-    friend ENGRAM_HD pack operator-(pack a, pack b) {
+    friend ENGRAM_SIMD pack operator-(pack a, pack b) {
         return pack(a.lanes - b.lanes);
     }
-    friend ENGRAM_HD pack operator*(pack a, pack b) {
+    friend ENGRAM_SIMD pack operator*(pack a, pack b) {
         return pack(a.lanes * b.lanes);
     }
-    friend ENGRAM_HD pack operator/(pack a, pack b) {
+    friend ENGRAM_SIMD pack operator/(pack a, pack b) {
         return pack(a.lanes / b.lanes);
     }
-    ENGRAM_HD pack operator-() const {
+    ENGRAM_SIMD pack operator-() const {
         return pack(-lanes);
     }
-    ENGRAM_HD pack& operator+=(pack b) {
+    ENGRAM_SIMD pack& operator+=(pack b) {
         return *this = *this + b;
     }
-    ENGRAM_HD pack& operator-=(pack b) {
+    ENGRAM_SIMD pack& operator-=(pack b) {
         return *this = *this - b;
     }
-    ENGRAM_HD pack& operator*=(pack b) {
+    ENGRAM_SIMD pack& operator*=(pack b) {
         return *this = *this * b;
     }
-    ENGRAM_HD pack& operator/=(pack b) {
+    ENGRAM_SIMD pack& operator/=(pack b) {
         return *this = *this / b;
     }
 
-    friend ENGRAM_HD mask operator<(pack a, pack b) {
+    friend ENGRAM_SIMD mask operator<(pack a, pack b) {
         return {a.lanes < b.lanes};
     }
-    friend ENGRAM_HD mask operator<=(pack a, pack b) {
+    friend ENGRAM_SIMD mask operator<=(pack a, pack b) {
         return {a.lanes <= b.lanes};
     }
-    friend ENGRAM_HD mask operator>(pack a, pack b) {
+    friend ENGRAM_SIMD mask operator>(pack a, pack b) {
         return {a.lanes > b.lanes};
     }
-    friend ENGRAM_HD mask operator>=(pack a, pack b) {
+    friend ENGRAM_SIMD mask operator>=(pack a, pack b) {
         return {a.lanes >= b.lanes};
     }
-    friend ENGRAM_HD mask operator==(pack a, pack b) {
+    friend ENGRAM_SIMD mask operator==(pack a, pack b) {
         return {a.lanes == b.lanes};
     }
-    friend ENGRAM_HD mask operator!=(pack a, pack b) {
+    friend ENGRAM_SIMD mask operator!=(pack a, pack b) {
         return {a.lanes != b.lanes};
     }
 
     /// a * b + c in one expression, so that every compiler contracts it where the target has fused multiply-add.
-    friend ENGRAM_HD pack multiply_add(pack a, pack b, pack c) {
+    friend ENGRAM_SIMD pack multiply_add(pack a, pack b, pack c) {
         return pack(a.lanes * b.lanes + c.lanes);
     }
 
-    friend ENGRAM_HD pack abs(pack x) {
+    friend ENGRAM_SIMD pack abs(pack x) {
         return pack(float_maths::as<native>(float_maths::as<typename mask::native>(x.lanes) & magnitude));
     }
     /// Both propagate NaN from either side.
-    friend ENGRAM_HD pack max(pack a, pack b) {
+    friend ENGRAM_SIMD pack max(pack a, pack b) {
         return pack(((a.lanes < b.lanes) | (b.lanes != b.lanes)) ? b.lanes : a.lanes);
     }
-    friend ENGRAM_HD pack min(pack a, pack b) {
+    friend ENGRAM_SIMD pack min(pack a, pack b) {
         return pack(((a.lanes > b.lanes) | (b.lanes != b.lanes)) ? b.lanes : a.lanes);
     }
-    friend ENGRAM_HD pack relu(pack x) {
+    friend ENGRAM_SIMD pack relu(pack x) {
         return pack(x.lanes < 0 ? native{} : x.lanes);
     }
-    friend ENGRAM_HD pack square(pack x) {
+    friend ENGRAM_SIMD pack square(pack x) {
         return x * x;
     }
-    friend ENGRAM_HD pack reciprocal(pack x) {
+    friend ENGRAM_SIMD pack reciprocal(pack x) {
         return pack(1 / x.lanes);
     }
 
-    friend ENGRAM_HD pack sqrt(pack x) {
+    friend ENGRAM_SIMD pack sqrt(pack x) {
 #if defined(__AVX512F__)
         if constexpr (sizeof(Real) == 4)
             return pack(native(_mm512_maskz_sqrt_ps(__mmask16(-1), x.lanes)));
@@ -202,19 +202,19 @@ struct pack {
 #endif
     }
 
-    friend ENGRAM_HD pack exp(pack x) {
+    friend ENGRAM_SIMD pack exp(pack x) {
         return on_lanes(x, [](auto v) { return float_maths::exp(v); });
     }
-    friend ENGRAM_HD pack log(pack x) {
+    friend ENGRAM_SIMD pack log(pack x) {
         return on_lanes(x, [](auto v) { return float_maths::log(v); });
     }
-    friend ENGRAM_HD pack tanh(pack x) {
+    friend ENGRAM_SIMD pack tanh(pack x) {
         return on_lanes(x, [](auto v) { return float_maths::tanh(v); });
     }
-    friend ENGRAM_HD pack logistic(pack x) {
+    friend ENGRAM_SIMD pack logistic(pack x) {
         return on_lanes(x, [](auto v) { return float_maths::logistic(v); });
     }
-    friend ENGRAM_HD pack softplus(pack x) {
+    friend ENGRAM_SIMD pack softplus(pack x) {
         return on_lanes(x, [](auto v) { return float_maths::softplus(v); });
     }
 
@@ -223,7 +223,7 @@ private:
         static_cast<typename mask::lane>(~(std::size_t{1} << (8 * sizeof(Real) - 1)));
 
 #if defined(__AVX512F__)
-    static ENGRAM_HD auto first(int count) {
+    static ENGRAM_SIMD auto first(int count) {
         using bits = std::conditional_t<sizeof(Real) == 4, __mmask16, __mmask8>;
         return static_cast<bits>((1u << count) - 1u);
     }
@@ -231,7 +231,7 @@ private:
 
     /// Floats go through the vector body at once, doubles lane by lane.
     template <class Maths>
-    static ENGRAM_HD pack on_lanes(pack x, Maths maths) {
+    static ENGRAM_SIMD pack on_lanes(pack x, Maths maths) {
         if constexpr (sizeof(Real) == 4) {
             return pack(maths(x.lanes));
         } else {
@@ -243,7 +243,7 @@ private:
 
 /// Lane by lane `mask ? a : b`; a and b are packs or numbers.
 template <class Real, std::convertible_to<pack<Real>> A, std::convertible_to<pack<Real>> B>
-ENGRAM_HD pack<Real> select(pack_mask<Real> mask, A a, B b) {
+ENGRAM_SIMD pack<Real> select(pack_mask<Real> mask, A a, B b) {
     return pack<Real>(mask.bits ? pack<Real>(a).lanes : pack<Real>(b).lanes);
 }
 
@@ -251,7 +251,8 @@ ENGRAM_HD pack<Real> select(pack_mask<Real> mask, A a, B b) {
 
 template <arithmetic A, arithmetic B>
 ENGRAM_HD constexpr std::common_type_t<A, B> select(bool condition, A a, B b) {
-    return condition ? a : b;
+    using common = std::common_type_t<A, B>;
+    return condition ? static_cast<common>(a) : static_cast<common>(b);
 }
 
 template <std::floating_point Real>

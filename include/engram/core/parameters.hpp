@@ -107,6 +107,9 @@ public:
     };
     edit_guard edit() { return edit_guard(*this); }
 
+    /// The copy of the values on a device, kept by device_weights; copies of the store have none.
+    std::shared_ptr<void> on_device;
+
     /// Packs one layout of a parameter; `layout` names it, so that equal requests share one copy.
     using packer = std::function<void(const Real* values, packed_weights<Real>&)>;
     const packed_weights<Real>* packed(parameter p, const std::string& layout, int rows, int columns, packer pack) {

@@ -16,7 +16,7 @@
 namespace engram {
 
 struct add {
-    auto operator()(auto a, auto b) const { return a + b; }
+    constexpr auto operator()(auto a, auto b) const { return a + b; }
 };
 
 struct impala_resnet {

@@ -16,7 +16,7 @@ namespace engram {
 
 /// Pixels in [0, 1] to [-1, 1].
 struct centre_pixels {
-    auto operator()(auto x) const { return 2 * x - 1; }
+    constexpr auto operator()(auto x) const { return 2 * x - 1; }
 };
 
 /// What an encoder of raw pixels begins with. Where most of an image is one bright ground, all images excite the first

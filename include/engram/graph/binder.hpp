@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include <engram/device/executor.hpp>
 #include <engram/graph/kernel.hpp>
 #include <engram/graph/plan.hpp>
 
@@ -14,6 +15,18 @@ namespace engram {
 
 template <class Backend>
 class program;
+template <class Backend>
+class binder;
+
+/// The kernel of an operation. A device has a body of its own for each, found by specialisation in engram/device; a
+/// kernel without one is refused here, never run elsewhere.
+template <class Kernel, class Backend, class... Settings>
+std::unique_ptr<kernel<Backend>> bind_kernel(const binder<Backend>& b, const Settings&... settings) {
+    if constexpr (!device_backend<Backend> || requires { Kernel::on_device; })
+        return std::make_unique<Kernel>(b, settings...);
+    else
+        fail(b.op().name, ": this operation has no body for the device '", Backend::name, "'; use the device 'cpu'");
+}
 
 /// What an operation asks for when it is bound.
 template <class Backend>
@@ -70,6 +83,13 @@ public:
                           v.detached ? operand<real>{} : d_parameter(table)};
     }
 
+    /// What launches the kernels of a device, and where they read the values of a parameter.
+    engram::executor<Backend>& executor() const { return program_->executor_; }
+    const real* weights(parameter p) const { return program_->weights_->data() + store()[p].offset; }
+
+    /// A word that a device kernel sets when its numbers are wrong; the program then fails with this sentence.
+    int* alarm(const std::string& what) const { return program_->executor_.alarm(message(op().name, ": ", what)); }
+
     parameters<real>& store() const { return *program_->store_; }
     /// Gradient of a parameter; `accumulate` tells whether to add to it.
     operand<real> d_parameter(parameter p) const {
@@ -88,7 +108,12 @@ public:
     /// Where a loss adds its value.
     double* loss_slot(const std::string& name) const { return program_->loss_slot(name); }
     /// Counter of forward() calls, which noise is keyed by.
-    const std::uint64_t* replay_count() const { return &program_->replays_; }
+    const std::uint64_t* replay_count() const {
+        if constexpr (device_backend<Backend>)
+            return program_->executor_.counter();
+        else
+            return &program_->replays_;
+    }
 
 private:
     program<Backend>* program_;

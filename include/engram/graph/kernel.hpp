@@ -18,8 +18,8 @@ struct operand {
     int width = 0;
     bool accumulate = false;  // for gradients: add instead of store
 
-    Real* at(int t) const { return data + t * step; }
-    explicit operator bool() const { return data != nullptr; }
+    constexpr Real* at(int t) const { return data + t * step; }
+    constexpr explicit operator bool() const { return data != nullptr; }
 };
 
 /// An operation bound to buffers. Ranges are `steps` time steps from t on; outside time loops that is all of them.

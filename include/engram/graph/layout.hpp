@@ -42,6 +42,12 @@ struct memory_layout {
         place_gradients();
     }
 
+    /// Numbers of a value.
+    std::ptrdiff_t length(int v) const {
+        const value_info& info = graph_.value(v);
+        return std::ptrdiff_t{options_.batch} * info.width * (info.rows == extent::batch ? 1 : options_.steps);
+    }
+
 private:
     static std::size_t at(int value) { return static_cast<std::size_t>(value); }
 
@@ -53,10 +59,6 @@ private:
     }
     std::ptrdiff_t block(const carried_state& s) const {
         return std::ptrdiff_t{options_.batch} * graph_.value(s.entering).width;
-    }
-    std::ptrdiff_t length(std::size_t v) const {
-        const value_info& info = graph_.values()[v];
-        return std::ptrdiff_t{options_.batch} * info.width * (info.rows == extent::batch ? 1 : options_.steps);
     }
     // Every buffer starts on a cache line.
     std::ptrdiff_t take(std::ptrdiff_t count) {
@@ -129,7 +131,7 @@ private:
             states.push_back({start, block(s)});
         });
         for (std::size_t v = 0; v < base.size(); ++v)
-            if (used[v] && base[v] < 0) base[v] = take(length(v));
+            if (used[v] && base[v] < 0) base[v] = take(length(static_cast<int>(v)));
     }
 
     void place_gradients() {
@@ -142,10 +144,10 @@ private:
             d_base[at(s.leaving)] = start + block(s);
         });
         for (std::size_t v = 0; v < d_base.size(); ++v)
-            if (plan_.active[v] && d_base[v] < 0 && !stored[v]) d_base[v] = take(length(v));
+            if (plan_.active[v] && d_base[v] < 0 && !stored[v]) d_base[v] = take(length(static_cast<int>(v)));
         cleared_count = size - cleared_first;
         for (std::size_t v = 0; v < d_base.size(); ++v)
-            if (plan_.active[v] && d_base[v] < 0) d_base[v] = take(length(v));
+            if (plan_.active[v] && d_base[v] < 0) d_base[v] = take(length(static_cast<int>(v)));
     }
 
     const graph<Backend>& graph_;

@@ -236,6 +236,18 @@ void find_gradients(const graph<Backend>& g, const plan_options& options, plan& 
     }
 }
 
+/// Whether operation i runs one step at a time: in a time loop, or because only some of its values have time.
+template <class Backend>
+bool runs_stepwise(const graph<Backend>& g, const plan& p, int i) {
+    const auto& op = *g.operations()[static_cast<std::size_t>(i)];
+    if (p.place[static_cast<std::size_t>(i)] == placement::loop) return true;
+    if (p.place[static_cast<std::size_t>(i)] != placement::once || !op.row_wise) return false;
+    bool timeless = false, timed = false;
+    for (const view& in : op.inputs) (g.info(in).rows == extent::batch ? timeless : timed) = true;
+    for (const int out : op.outputs) (g.value(out).rows == extent::batch ? timeless : timed) = true;
+    return timeless && timed;
+}
+
 /// What of a graph runs, where and in which order, for these roots.
 template <class Backend>
 plan make_plan(const graph<Backend>& g, const plan_options& options, const std::vector<view>& roots) {

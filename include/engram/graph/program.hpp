@@ -11,14 +11,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <engram/core/aligned.hpp>
+#include <engram/device/executor.hpp>
+#include <engram/device/weights.hpp>
 #include <engram/graph/binder.hpp>
 #include <engram/graph/layout.hpp>
 
@@ -44,6 +44,7 @@ public:
         require(options.steps > 0 && options.batch > 0, "plan: ", options.steps, " steps of ", options.batch,
                 " rows leave nothing to run");
         refuse_sharded_mixing();
+        if constexpr (device_backend<Backend>) weights_ = device_weights<Backend>::of(*store_);
         for (const auto& r : g.resources()) resources_.push_back(r.make(options.batch));
         find_entries();
         bind_all();
@@ -51,19 +52,34 @@ public:
     program(const program&) = delete;
     program& operator=(const program&) = delete;
 
-    void forward() { sweep_forward(untimed{}); }
+    void forward() {
+        begin_forward();
+        replay(0, [this] { sweep_forward(untimed{}); });
+        if constexpr (device_backend<Backend>) executor_.check();
+    }
     /// Gradients of the sum of all losses; call after forward().
-    void backward() { sweep_backward(untimed{}); }
+    void backward() {
+        require(options_.gradients, "backward: this program was planned without gradients");
+        replay(1, [this] { sweep_backward(untimed{}); });
+    }
     /// The same sweeps, every call of a kernel wrapped as `around(operation, call)`: for measuring them.
     template <class Around>
     void forward_around(Around around) {
+        begin_forward();
         sweep_forward([&](const bound& k, auto call) { around(operation_of(k), call); });
     }
     template <class Around>
     void backward_around(Around around) {
+        require(options_.gradients, "backward: this program was planned without gradients");
         sweep_backward([&](const bound& k, auto call) { around(operation_of(k), call); });
     }
 
+    /// What runs the kernels of a device.
+    engram::executor<Backend>& executor() { return executor_; }
+    /// Weights, gradient and a variable as kernels see them.
+    device_weights<Backend>& device_weights_in_use() { return *weights_; }
+    const real* device_gradient() const { return gradient_.data(); }
+    operand<real> on_device(const variable& v) { return place_view(v, false); }
     const plan_options& options() const { return options_; }
     const engram::plan& planned() const { return plan_; }
 
@@ -78,16 +94,14 @@ public:
     operand<const real> output(const variable& v) const {
         require(layout_.used[static_cast<std::size_t>(v.value)], "output: '", graph_.info(v).name,
                 "' is not computed by this plan; name it among the outputs");
-        const operand<real> o = const_cast<program*>(this)->place_view(v, false);
-        return {o.data, o.stride, o.step, o.width, false};
+        return const_cast<program*>(this)->shown(v, false);
     }
     /// Gradient of a variable after backward(); null when it has none.
     operand<const real> gradient_of(const variable& v) const {
         require(plan_.looked_up[static_cast<std::size_t>(v.value)] < 0, "gradient_of: '", graph_.info(v).name,
                 "' is not written out by this plan; name it among the outputs");
         if (!plan_.active[static_cast<std::size_t>(v.value)]) return {};
-        const operand<real> o = const_cast<program*>(this)->place_view(v, true);
-        return {o.data, o.stride, o.step, o.width, false};
+        return const_cast<program*>(this)->shown(v, true);
     }
 
     /// A persistent state as the next forward() will enter with it: [B, F].
@@ -96,10 +110,7 @@ public:
     }
     /// The same state as the last forward() left it.
     std::span<real> next_state(const std::string& name) {
-        const auto entering = state(name);
-        const int v = find_value(name, value_info::origin::persistent, "state");
-        return {entering.data() + layout_.state_block[static_cast<std::size_t>(v)] * std::ptrdiff_t{options_.steps},
-                entering.size()};
+        return find_buffer(name, value_info::origin::persistent, "state", options_.steps);
     }
     std::vector<std::string> state_names() const {
         std::vector<std::string> names;
@@ -110,53 +121,35 @@ public:
     }
     /// Goes on where the last forward() ended.
     void carry() {
+        if constexpr (device_backend<Backend>) executor_.send_written();
         for (const auto& c : layout_.states)
-            std::memcpy(arena_.data() + c.base, arena_.data() + c.base + c.block * options_.steps,
-                        sizeof(real) * static_cast<std::size_t>(c.block));
+            executor_.copy(arena_.data() + c.base + c.block * options_.steps, arena_.data() + c.base, c.block);
     }
 
-    std::shared_ptr<resource>& bound_resource(std::size_t id) { return resources_[id]; }
+    std::shared_ptr<resource>& bound_resource(std::size_t id) {
+        if constexpr (device_backend<Backend>) executor_.wait();
+        return resources_[id];
+    }
     std::size_t resource_count() const { return resources_.size(); }
 
-    const std::vector<std::pair<std::string, double>>& losses() const { return losses_; }
+    const std::vector<std::pair<std::string, double>>& losses() const {
+        const_cast<program*>(this)->fetch_losses();
+        return losses_;
+    }
     double loss() const {
         double sum = 0;
-        for (const auto& [name, value] : losses_) sum += value;
+        for (const auto& [name, value] : losses()) sum += value;
         return sum;
     }
     /// Gradients in the layout of the store.
-    std::span<real> gradient() { return gradient_; }
+    std::span<real> gradient() {
+        return on_host(gradient_.data(), static_cast<std::ptrdiff_t>(gradient_.size()), false);
+    }
     /// Replays so far; set it to make a resumed run draw the same noise.
     std::uint64_t& replay_count() { return replays_; }
 
-    /// Name of the first value, in the order of computation, that holds a NaN or an infinity; empty when all are
-    /// finite.
-    std::string first_non_finite() const {
-        const auto bad = [&](int op, int t, int steps) -> std::string {
-            for (const int out : graph_.operations()[static_cast<std::size_t>(op)]->outputs) {
-                const operand<real> o = const_cast<program*>(this)->place_view(whole(out), false);
-                if (!o) continue;
-                const bool timeless = o.step == 0;
-                for (int s = t; s < (timeless ? t + 1 : t + steps); ++s)
-                    for (int i = 0; i < options_.batch * o.width; ++i)
-                        if (!std::isfinite(o.at(s)[i])) return graph_.value(out).name;
-            }
-            return {};
-        };
-        const auto scan_list = [&](const std::vector<int>& list, int t, int steps) -> std::string {
-            for (const int op : list)
-                if (auto name = bad(op, t, steps); !name.empty()) return name;
-            return {};
-        };
-        for (const auto& s : plan_.segments) {
-            if (auto name = scan_list(s.once, 0, options_.steps); !name.empty()) return name;
-            if (auto name = scan_list(s.before, 0, options_.steps); !name.empty()) return name;
-            for (int t = 0; t < options_.steps; ++t)
-                if (auto name = scan_list(s.loop, t, 1); !name.empty()) return name;
-            if (auto name = scan_list(s.behind, 0, options_.steps); !name.empty()) return name;
-        }
-        return {};
-    }
+    /// Name of the first value, in the order of computation, that holds a NaN or an infinity; empty when none does.
+    std::string first_non_finite() const;
 
     /// From now on forward() leaves the values that the graph declares constants of the loss as they are.
     void hold_constants() {
@@ -164,6 +157,7 @@ public:
             for (bound& k : s.once)
                 for (const int out : graph_.operations()[static_cast<std::size_t>(k.op)]->outputs)
                     k.held |= std::find(graph_.held().begin(), graph_.held().end(), out) != graph_.held().end();
+        if constexpr (device_backend<Backend>) executor_.forget();
     }
 
     /// Bytes of the arena and of the parameter gradients.
@@ -202,11 +196,27 @@ private:
         return *graph_.operations()[static_cast<std::size_t>(k.op)];
     }
 
+    void begin_forward() {
+        ++replays_;
+        if constexpr (device_backend<Backend>) {
+            weights_->refresh(executor_, *store_);
+            executor_.send(replays_);
+        }
+    }
+    /// Sweep number `sweep`: run here, or replayed by a device that records it.
+    template <class Sweep>
+    void replay(int sweep, Sweep run) {
+        if constexpr (device_backend<Backend>)
+            executor_.replay(sweep, resources_, run);
+        else
+            run();
+    }
+
     template <class Around>
     void sweep_forward(Around around) {
-        ++replays_;
         for (auto& [name, value] : losses_) value = 0;
-        for (const entry_copy& c : entries_) copy_rows(c.from, c.to);
+        if constexpr (device_backend<Backend>) executor_.clear_scalars();
+        for (const entry_copy& c : entries_) send_rows(executor_, c.from, c.to, options_.batch, false);
         for (const run_segment& s : run_) {
             for (const bound& k : s.once) around(k, [&] { run_forward(k); });
             for (const bound& k : s.before) around(k, [&] { k.kernel->forward(0, options_.steps); });
@@ -221,11 +231,8 @@ private:
 
     template <class Around>
     void sweep_backward(Around around) {
-        require(options_.gradients, "backward: this program was planned without gradients");
-        std::memset(arena_.data() + layout_.cleared_first, 0,
-                    sizeof(real) * static_cast<std::size_t>(layout_.cleared_count));
-        for (const auto& [first, count] : layout_.cleared_parameters)
-            std::memset(gradient_.data() + first, 0, sizeof(real) * static_cast<std::size_t>(count));
+        executor_.clear(arena_.data() + layout_.cleared_first, layout_.cleared_count);
+        for (const auto& [first, count] : layout_.cleared_parameters) executor_.clear(gradient_.data() + first, count);
         for (auto s = run_.rbegin(); s != run_.rend(); ++s) {
             run_backward(s->behind, around);
             for (int t = options_.steps; t-- > 0;)
@@ -235,7 +242,7 @@ private:
                 if (k->backward) around(*k, [&] { k->kernel->after(); });
             run_backward(s->before, around);
             for (const entry_copy& c : entries_)
-                if (c.scan == s->scan && c.d_from) add_rows(c.d_to, c.d_from);
+                if (c.scan == s->scan && c.d_from) send_rows(executor_, c.d_to, c.d_from, options_.batch, true);
             run_backward(s->once, around);
         }
     }
@@ -250,23 +257,9 @@ private:
         return false;
     }
 
-    bool is_stepwise(int i) const {
-        const auto& op = *graph_.operations()[static_cast<std::size_t>(i)];
-        if (plan_.place[static_cast<std::size_t>(i)] == placement::loop) return true;
-        if (plan_.place[static_cast<std::size_t>(i)] != placement::once || !op.row_wise) return false;
-        bool timeless = false, timed = false;
-        for (const view& in : op.inputs) (graph_.info(in).rows == extent::batch ? timeless : timed) = true;
-        for (const int out : op.outputs) (graph_.value(out).rows == extent::batch ? timeless : timed) = true;
-        return timeless && timed;
-    }
+    bool is_stepwise(int i) const { return runs_stepwise(graph_, plan_, i); }
 
-    void refuse_sharded_mixing() const {
-        if (options_.whole_batch() == options_.batch) return;
-        for (std::size_t i = 0; i < plan_.live.size(); ++i)
-            if (plan_.live[i] && graph_.operations()[i]->mixes_batch)
-                fail(graph_.operations()[i]->name,
-                     ": mixes rows of the batch, so the batch cannot be split over threads; use one");
-    }
+    void refuse_sharded_mixing() const;
 
     // States that start from a computed variable are copied in, and their gradient is handed back.
     void find_entries() {
@@ -298,6 +291,25 @@ private:
         return o;
     }
 
+    /// Numbers of the arena as the host sees them; on a device with a memory of its own a copy.
+    std::span<real> on_host(real* data, std::ptrdiff_t count, bool writes) {
+        if constexpr (!device_backend<Backend>)
+            return {data, static_cast<std::size_t>(count)};
+        else
+            return executor_.fetched(data, count, writes);
+    }
+    void fetch_losses() {
+        if constexpr (device_backend<Backend>) {
+            executor_.wait();
+            for (std::size_t i = 0; i < losses_.size(); ++i) losses_[i].second = executor_.fetch(loss_places_[i]);
+        }
+    }
+    operand<const real> shown(const view& v, bool gradient) {
+        const operand<real> o = place_view(v, gradient);
+        return {on_host(o.data - v.offset, layout_.length(v.value), false).data() + v.offset, o.stride, o.step, o.width,
+                false};
+    }
+
     void bind_all() {
         kernels_.clear();
         std::vector<kernel<Backend>*> at(graph_.operations().size(), nullptr);
@@ -305,6 +317,7 @@ private:
         for (std::size_t i = 0; i < plan_.live.size(); ++i)
             if (plan_.live[i] && graph_.operations()[i]->is_loss)
                 losses_.emplace_back(graph_.operations()[i]->name, 0.0);
+        loss_places_.resize(losses_.size());
         for (std::size_t i = 0; i < plan_.live.size(); ++i) {
             if (!plan_.live[i]) continue;
             kernels_.push_back(graph_.operations()[i]->bind(binder<Backend>(*this, static_cast<int>(i))));
@@ -345,36 +358,25 @@ private:
             });
         }
     }
-    void copy_rows(const operand<real>& from, const operand<real>& to) {
-        for (int b = 0; b < options_.batch; ++b)
-            std::copy_n(from.data + b * from.stride, from.width, to.data + b * to.stride);
-    }
-    void add_rows(const operand<real>& from, const operand<real>& to) {
-        for (int b = 0; b < options_.batch; ++b)
-            for (int f = 0; f < from.width; ++f) to.data[b * to.stride + f] += from.data[b * from.stride + f];
-    }
 
-    int find_value(const std::string& name, value_info::origin kind, const char* what) const {
-        std::vector<std::string> names;
-        for (std::size_t v = 0; v < graph_.values().size(); ++v) {
-            const bool right =
-                kind == value_info::origin::input ? is_input(static_cast<int>(v)) : graph_.values()[v].kind == kind;
-            if (!right) continue;
-            if (graph_.values()[v].name == name) return static_cast<int>(v);
-            names.push_back(graph_.values()[v].name);
-        }
-        fail("unknown ", what, " '", name, "'; did you mean '", nearest_name(name, names), "'?");
-    }
-    std::span<real> find_buffer(const std::string& name, value_info::origin kind, const char* what) {
-        const auto v = static_cast<std::size_t>(find_value(name, kind, what));
-        require(layout_.base[v] >= 0, what, " '", name, "' is not used by this plan");
-        const std::ptrdiff_t rows =
-            std::ptrdiff_t{options_.batch} * (graph_.values()[v].rows == extent::batch ? 1 : options_.steps);
-        return {arena_.data() + layout_.base[v], static_cast<std::size_t>(rows * graph_.values()[v].width)};
+    int find_value(const std::string& name, value_info::origin kind, const char* what) const;
+    std::span<real> find_buffer(const std::string& name, value_info::origin kind, const char* what, int block = 0) {
+        const int v = find_value(name, kind, what);
+        const auto i = static_cast<std::size_t>(v);
+        require(layout_.base[i] >= 0, what, " '", name, "' is not used by this plan");
+        real* const data = arena_.data() + layout_.base[i] + layout_.state_block[i] * block;
+        if constexpr (device_backend<Backend>)
+            if (kind == value_info::origin::input) return executor_.input(data, layout_.length(v));
+        return on_host(data, layout_.length(v), block == 0);
     }
     double* loss_slot(const std::string& name) {
-        for (auto& [known, value] : losses_)
-            if (known == name) return &value;
+        for (std::size_t i = 0; i < losses_.size(); ++i) {
+            if (losses_[i].first != name) continue;
+            if constexpr (device_backend<Backend>)
+                return loss_places_[i] ? loss_places_[i] : loss_places_[i] = executor_.scalar();
+            else
+                return &losses_[i].second;
+        }
         fail("loss '", name, "' is not part of this plan");
     }
 
@@ -385,11 +387,16 @@ private:
     std::vector<std::shared_ptr<resource>> resources_;
     memory_layout<Backend> layout_;
     std::vector<entry_copy> entries_;
-    aligned_vector<real> arena_, gradient_;
+    engram::executor<Backend> executor_;
+    typename engram::executor<Backend>::buffer arena_, gradient_;
+    std::shared_ptr<device_weights<Backend>> weights_;  // none on the host
     std::vector<std::unique_ptr<kernel<Backend>>> kernels_;
     std::vector<run_segment> run_;
     std::vector<std::pair<std::string, double>> losses_;
+    std::vector<double*> loss_places_;  // on a device
     std::uint64_t replays_ = 0;
 };
 
 }  // namespace engram
+
+#include <engram/graph/program_errors.hpp>

@@ -23,7 +23,7 @@ namespace engram {
 
 /// Applies body(count, offset) to spans of at most one pack that cover n numbers.
 template <class Real, class Body>
-ENGRAM_HD void for_packs(std::ptrdiff_t n, Body body) {
+ENGRAM_SIMD void for_packs(std::ptrdiff_t n, Body body) {
     constexpr int width = pack<Real>::width;
     std::ptrdiff_t i = 0;
     for (; i + width <= n; i += width) body(width, i);

@@ -39,7 +39,7 @@ struct pooling_shape {
 
 /// Body(first channel, channels there), the second a constant for whole packs.
 template <class Real, class Body>
-ENGRAM_HD void for_channel_packs(int channels, Body body) {
+ENGRAM_SIMD void for_channel_packs(int channels, Body body) {
     constexpr int width = pack<Real>::width;
     int c = 0;
     for (; c + width <= channels; c += width) body(c, std::integral_constant<int, width>{});
@@ -48,7 +48,7 @@ ENGRAM_HD void for_channel_packs(int channels, Body body) {
 
 /// The `count` channels at an address; without a mask where they fill a pack.
 template <class Real, class Count>
-ENGRAM_HD pack<Real> read_channels(const Real* from, Count count) {
+ENGRAM_SIMD pack<Real> read_channels(const Real* from, Count count) {
     if constexpr (std::is_same_v<Count, int>)
         return pack<Real>::load(from, count);
     else
@@ -57,7 +57,7 @@ ENGRAM_HD pack<Real> read_channels(const Real* from, Count count) {
 
 /// Stores the channels of a pack, all or `count` of them.
 template <class Real, class Count>
-ENGRAM_HD void write_channels(pack<Real> v, Real* to, Count count) {
+ENGRAM_SIMD void write_channels(pack<Real> v, Real* to, Count count) {
     if constexpr (std::is_same_v<Count, int>)
         v.store(to, count);
     else
@@ -73,7 +73,7 @@ struct tap_pack {
     typedef std::uint8_t bytes_of_doubles __attribute__((vector_size(pack_bytes / 8)));
     using bytes = std::conditional_t<sizeof(Real) == 4, bytes_of_floats, bytes_of_doubles>;
 
-    static ENGRAM_HD native load(const std::uint8_t* from, int count) {
+    static ENGRAM_SIMD native load(const std::uint8_t* from, int count) {
         bytes b{};
         if (count == pack<Real>::width)
             std::memcpy(&b, from, sizeof b);
@@ -82,7 +82,7 @@ struct tap_pack {
         return widen(b);
     }
 
-    static ENGRAM_HD void store(native taps, std::uint8_t* to, int count) {
+    static ENGRAM_SIMD void store(native taps, std::uint8_t* to, int count) {
         const bytes b = __builtin_convertvector(taps, bytes);
         if (count == pack<Real>::width)
             std::memcpy(to, &b, sizeof b);
@@ -92,7 +92,7 @@ struct tap_pack {
 
 private:
     // By hand, since GCC 12 widens byte vectors one element at a time (narrowing it does at once).
-    static ENGRAM_HD native widen(bytes b) {
+    static ENGRAM_SIMD native widen(bytes b) {
 #if defined(__AVX512F__)
         if constexpr (sizeof(Real) == 4)
             return native(_mm512_maskz_cvtepu8_epi32(__mmask16(-1), __builtin_bit_cast(__m128i, b)));

@@ -35,7 +35,7 @@ inline constexpr int product_tile_vectors = 2;
 template <class Real>
 class packed_weights {
 public:
-    static constexpr int width = pack<Real>::width;
+    static constexpr int width = engram::pack<Real>::width;  // qualified: pack() below is another one to nvcc
     static constexpr int panel = product_tile_vectors * width;
 
     packed_weights() = default;
@@ -128,7 +128,7 @@ public:
     static constexpr int width = pack<Real>::width;
 
     /// From y, a row of biases, or zero; `columns` of the Vectors * width exist in memory.
-    ENGRAM_HD void start(const Real* bias, const Real* y, std::ptrdiff_t y_stride, bool accumulate, int columns) {
+    ENGRAM_SIMD void start(const Real* bias, const Real* y, std::ptrdiff_t y_stride, bool accumulate, int columns) {
         if (accumulate)
             each([&](auto row, auto vector) __attribute__((always_inline)) {
                 at(row, vector) = read(y + row() * y_stride, vector(), columns);
@@ -141,13 +141,13 @@ public:
     }
 
     /// Adds x[row * row_stride + k * step] * w[k * w_step + column] for k = 0 .. count - 1, in this order.
-    ENGRAM_HD void add(const Real* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Real* w,
-                       std::ptrdiff_t w_step, int count) {
+    ENGRAM_SIMD void add(const Real* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Real* w,
+                         std::ptrdiff_t w_step, int count) {
         add(x, row_stride, step, w, w_step, count, std::make_integer_sequence<int, Rows>{},
             std::make_integer_sequence<int, Vectors>{}, std::make_integer_sequence<int, Rows * Vectors>{});
     }
 
-    ENGRAM_HD void finish(Real* y, std::ptrdiff_t y_stride, int columns) const {
+    ENGRAM_SIMD void finish(Real* y, std::ptrdiff_t y_stride, int columns) const {
         each([&](auto row, auto vector) __attribute__((always_inline)) {
             Real* to = y + row() * y_stride + vector() * width;
             if (columns >= (vector() + 1) * width)
@@ -159,9 +159,9 @@ public:
 
 private:
     template <int... R, int... V, int... I>
-    ENGRAM_HD void add(const Real* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Real* w,
-                       std::ptrdiff_t w_step, int count, std::integer_sequence<int, R...>,
-                       std::integer_sequence<int, V...>, std::integer_sequence<int, I...>) {
+    ENGRAM_SIMD void add(const Real* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Real* w,
+                         std::ptrdiff_t w_step, int count, std::integer_sequence<int, R...>,
+                         std::integer_sequence<int, V...>, std::integer_sequence<int, I...>) {
         const Real* rows[Rows] = {x + R * row_stride...};
         pack<Real> sums[Rows * Vectors] = {sums_[I]...};
         for (int k = 0; k < count; ++k) {
@@ -174,20 +174,20 @@ private:
     }
 
     template <class Body>
-    static ENGRAM_HD void each(Body body) {
+    static ENGRAM_SIMD void each(Body body) {
         [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
             (body(std::integral_constant<int, I / Vectors>{}, std::integral_constant<int, I % Vectors>{}), ...);
         }
         (std::make_integer_sequence<int, Rows * Vectors>{});
     }
 
-    static ENGRAM_HD pack<Real> read(const Real* row, int vector, int columns) {
+    static ENGRAM_SIMD pack<Real> read(const Real* row, int vector, int columns) {
         return columns >= (vector + 1) * width ? pack<Real>::load(row + vector * width)
                                                : pack<Real>::load(row + vector * width, columns - vector * width);
     }
 
     template <class Row, class Vector>
-    ENGRAM_HD pack<Real>& at(Row, Vector) {
+    ENGRAM_SIMD pack<Real>& at(Row, Vector) {
         return sums_[Row::value * Vectors + Vector::value];
     }
 
@@ -196,7 +196,7 @@ private:
 
 /// Calls body(first row, integral_constant<rows of the tile>) over m rows: full tiles, then 4, 2, 1.
 template <class Body>
-ENGRAM_HD void for_row_tiles(int first, int m, Body body) {
+ENGRAM_SIMD void for_row_tiles(int first, int m, Body body) {
     int row = first;
     for (; row + product_tile_rows <= m; row += product_tile_rows)
         body(row, std::integral_constant<int, product_tile_rows>{});

@@ -21,7 +21,7 @@ namespace engram {
 
 /// Whether any lane is true.
 template <class Real>
-ENGRAM_HD bool any(pack_mask<Real> mask) {
+ENGRAM_SIMD bool any(pack_mask<Real> mask) {
 #if defined(__AVX512F__)
     return _mm512_test_epi32_mask((__m512i)mask.bits, (__m512i)mask.bits) != 0;
 #elif defined(__AVX__)
@@ -35,7 +35,7 @@ ENGRAM_HD bool any(pack_mask<Real> mask) {
 
 /// The indices first, first + 1, ..., one in each lane.
 template <class Real>
-ENGRAM_HD pack<Real> indices(int first) {
+ENGRAM_SIMD pack<Real> indices(int first) {
     return [&]<int... I>(std::integer_sequence<int, I...>) {
         return pack<Real>(typename pack<Real>::native{static_cast<Real>(I)...}) + pack<Real>(first);
     }(std::make_integer_sequence<int, pack<Real>::width>{});
@@ -43,7 +43,7 @@ ENGRAM_HD pack<Real> indices(int first) {
 
 /// Sums of neighbours: (a0 + a1, a2 + a3, ..., b0 + b1, ...).
 template <class Real>
-ENGRAM_HD pack<Real> pair_sums(pack<Real> a, pack<Real> b) {
+ENGRAM_SIMD pack<Real> pair_sums(pack<Real> a, pack<Real> b) {
     return [&]<int... I>(std::integer_sequence<int, I...>) {
         return pack<Real>(__builtin_shufflevector(a.lanes, b.lanes, (2 * I)...) +
                           __builtin_shufflevector(a.lanes, b.lanes, (2 * I + 1)...));
@@ -53,7 +53,7 @@ ENGRAM_HD pack<Real> pair_sums(pack<Real> a, pack<Real> b) {
 /// The sum of each of `Count` packs (a power of two, at most the width) in lanes 0 .. Count - 1. A recursion and not a
 /// loop: g++ would leave the packs in memory, also in the loop that fills them.
 template <int Count, int Lanes, class Real>
-ENGRAM_HD pack<Real> tree_sums(const pack<Real>* packs) {
+ENGRAM_SIMD pack<Real> tree_sums(const pack<Real>* packs) {
     if constexpr (Lanes == Count && Count == 1) {
         return packs[0];
     } else if constexpr (Lanes > Count) {
@@ -65,7 +65,7 @@ ENGRAM_HD pack<Real> tree_sums(const pack<Real>* packs) {
 }
 /// The sums of several packs, one a lane.
 template <int Count, class Real>
-ENGRAM_HD pack<Real> sums(const pack<Real>* packs) {
+ENGRAM_SIMD pack<Real> sums(const pack<Real>* packs) {
     return tree_sums<Count, pack<Real>::width>(packs);
 }
 
@@ -100,7 +100,7 @@ void add_scaled(Real* __restrict y, Real scale, const Real* __restrict x, int n)
 /// Dot products of `a` with `Rows` rows of n numbers (a power of two, at most the width), in lanes 0 .. Rows - 1, each
 /// with the bits that `dot` gives it.
 template <int Rows, class Real>
-ENGRAM_HD pack<Real> dots(const Real* a, const Real* const* rows, int n) {
+ENGRAM_SIMD pack<Real> dots(const Real* a, const Real* const* rows, int n) {
     using P = pack<Real>;
     // Few rows at a time: more chains than the multiplier needs only scatter the reads.
     constexpr int group = Rows < 4 ? Rows : 4;

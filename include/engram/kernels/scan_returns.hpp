@@ -16,7 +16,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include <engram/version.hpp>
+#include "engram/core/device.hpp"
 
 namespace engram {
 
@@ -28,9 +28,9 @@ struct vtrace_clips {
 
 /// V-trace targets vs [T, B] and policy-gradient advantages [T, B]; log_ratio = log pi - log mu of the taken actions.
 template <class Real>
-void vtrace_scan(const Real* log_ratio, const Real* reward, const Real* discount, const Real* value,
-                 const Real* bootstrap, int T, int B, std::ptrdiff_t stride, vtrace_clips<Real> clips, Real* vs,
-                 Real* advantage) {
+ENGRAM_HD_CALL void vtrace_scan(const Real* log_ratio, const Real* reward, const Real* discount, const Real* value,
+                                const Real* bootstrap, int T, int B, std::ptrdiff_t stride, vtrace_clips<Real> clips,
+                                Real* vs, Real* advantage) {
     // Not std::min, which would turn a NaN ratio into its bound and hide it.
     const auto clipped = [](Real ratio, Real bar) { return ratio > bar ? bar : ratio; };
     for (int b = 0; b < B; ++b) {
@@ -49,8 +49,9 @@ void vtrace_scan(const Real* log_ratio, const Real* reward, const Real* discount
 
 /// Lambda returns [T, B] and advantages [T, B] of the behaviour policy itself.
 template <class Real>
-void generalised_advantages(const Real* reward, const Real* discount, const Real* value, const Real* bootstrap, int T,
-                            int B, std::ptrdiff_t stride, Real lambda, Real* returns, Real* advantage) {
+ENGRAM_HD_CALL void generalised_advantages(const Real* reward, const Real* discount, const Real* value,
+                                           const Real* bootstrap, int T, int B, std::ptrdiff_t stride, Real lambda,
+                                           Real* returns, Real* advantage) {
     for (int b = 0; b < B; ++b) {
         Real sum = 0, next_value = bootstrap[b];
         for (int t = T - 1; t >= 0; --t) {

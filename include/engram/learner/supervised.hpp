@@ -22,23 +22,23 @@
 namespace engram {
 
 struct weighted_negative {
-    auto operator()(auto x, auto weight) const { return -(x * weight); }
+    constexpr auto operator()(auto x, auto weight) const { return -(x * weight); }
 };
 
 /// log p of a bit (0 or 1) under this logit.
 struct log_of_bit {
-    auto operator()(auto logit, auto bit) const { return bit * logit - softplus(logit); }
+    constexpr auto operator()(auto logit, auto bit) const { return bit * logit - softplus(logit); }
 };
 
 /// Costs of a row, weighted.
 struct weighted_cost {
-    auto operator()(auto x, auto weight) const { return x * weight; }
+    constexpr auto operator()(auto x, auto weight) const { return x * weight; }
 };
 struct negated {
-    auto operator()(auto x) const { return -x; }
+    constexpr auto operator()(auto x) const { return -x; }
 };
 struct squared_error {
-    auto operator()(auto x, auto target) const { return (x - target) * (x - target); }
+    constexpr auto operator()(auto x, auto target) const { return (x - target) * (x - target); }
 };
 
 /// Valid values of `learner.targets`.

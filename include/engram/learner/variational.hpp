@@ -26,13 +26,13 @@ namespace engram {
 
 /// A standard deviation from any number: about 1 at zero, never below 1e-4.
 struct positive_deviation {
-    auto operator()(auto raw) const { return softplus(raw + 0.54f) + 1e-4f; }
+    constexpr auto operator()(auto raw) const { return softplus(raw + 0.54f) + 1e-4f; }
 };
 struct shift_and_scale {
-    auto operator()(auto mean, auto sigma, auto noise) const { return mean + sigma * noise; }
+    constexpr auto operator()(auto mean, auto sigma, auto noise) const { return mean + sigma * noise; }
 };
 struct gaussian_divergence {
-    auto operator()(auto prior_mean, auto prior_sigma, auto mean, auto sigma) const {
+    constexpr auto operator()(auto prior_mean, auto prior_sigma, auto mean, auto sigma) const {
         auto inverse = 1 / prior_sigma;
         auto ratio = sigma * inverse, gap = (mean - prior_mean) * inverse;
         return 0.5f * (square(ratio) + square(gap) - 1) - log(ratio);
@@ -40,18 +40,18 @@ struct gaussian_divergence {
 };
 /// log p of a pixel in [0, 1] under a Bernoulli with this logit.
 struct bernoulli_log_likelihood {
-    auto operator()(auto logit, auto pixel) const { return pixel * logit - softplus(logit); }
+    constexpr auto operator()(auto logit, auto pixel) const { return pixel * logit - softplus(logit); }
 };
 /// log p of a pixel under a Gaussian with this mean and a fixed deviation.
 struct gaussian_log_likelihood {
     double sigma;
-    auto operator()(auto mean, auto pixel) const {
+    constexpr auto operator()(auto mean, auto pixel) const {
         return square(pixel - mean) * static_cast<float>(-0.5 / (sigma * sigma)) -
                static_cast<float>(std::log(sigma) + 0.918938533204672742);
     }
 };
 struct per_sequence {
-    auto operator()(auto divergence, auto log_likelihood) const { return divergence - log_likelihood; }
+    constexpr auto operator()(auto divergence, auto log_likelihood) const { return divergence - log_likelihood; }
 };
 
 struct variational {

@@ -20,20 +20,20 @@
 namespace engram {
 
 struct subtract {
-    auto operator()(auto a, auto b) const { return a - b; }
+    constexpr auto operator()(auto a, auto b) const { return a - b; }
 };
 struct policy_gradient {
-    auto operator()(auto log_probability, auto advantage) const { return -(log_probability * advantage); }
+    constexpr auto operator()(auto log_probability, auto advantage) const { return -(log_probability * advantage); }
 };
 struct baseline_error {
-    auto operator()(auto target, auto value) const { return 0.5f * square(target - value); }
+    constexpr auto operator()(auto target, auto value) const { return 0.5f * square(target - value); }
 };
 struct negative_entropy {
-    auto operator()(auto log_probability) const { return exp(log_probability) * log_probability; }
+    constexpr auto operator()(auto log_probability) const { return exp(log_probability) * log_probability; }
 };
 struct scale_by {
     double factor;
-    auto operator()(auto x) const { return x * factor; }
+    constexpr auto operator()(auto x) const { return x * factor; }
 };
 
 struct vtrace {

@@ -125,30 +125,30 @@ struct dnc {
 private:
     struct positive {
         double offset;
-        auto operator()(auto x) const { return softplus(x + offset); }
+        constexpr auto operator()(auto x) const { return softplus(x + offset); }
     };
     struct sharpen {
-        auto operator()(auto strength, auto cosine) const { return strength * cosine; }
+        constexpr auto operator()(auto strength, auto cosine) const { return strength * cosine; }
     };
     // Weights may be a rounding error above one; usage stays in [0, 1].
     struct count_write {
-        auto operator()(auto usage, auto written) const { return min(usage + (1 - usage) * written, 1); }
+        constexpr auto operator()(auto usage, auto written) const { return min(usage + (1 - usage) * written, 1); }
     };
     struct count_allocation {
-        auto operator()(auto usage, auto by_allocation, auto gate, auto allocation) const {
+        constexpr auto operator()(auto usage, auto by_allocation, auto gate, auto allocation) const {
             return usage + (1 - usage) * (by_allocation * gate * allocation);  // at most one: allocation is below it
         }
     };
     struct count_free {
-        auto operator()(auto usage, auto free, auto read) const { return usage * max(1 - free * read, 0); }
+        constexpr auto operator()(auto usage, auto free, auto read) const { return usage * max(1 - free * read, 0); }
     };
     struct choose_slots {
-        auto operator()(auto by_allocation, auto gate, auto allocation, auto content) const {
+        constexpr auto operator()(auto by_allocation, auto gate, auto allocation, auto content) const {
             return gate * (by_allocation * allocation + (1 - by_allocation) * content);
         }
     };
     struct follow {
-        auto operator()(auto sum, auto before, auto written) const { return (1 - sum) * before + written; }
+        constexpr auto operator()(auto sum, auto before, auto written) const { return (1 - sum) * before + written; }
     };
 
     static bool sees_all(const settings& s) { return s.input == "all"; }

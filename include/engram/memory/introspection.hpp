@@ -101,11 +101,11 @@ struct introspection {
 
 private:
     struct let_through {
-        auto operator()(auto phi, auto gate) const { return phi * logistic(gate); }
+        constexpr auto operator()(auto phi, auto gate) const { return phi * logistic(gate); }
     };
     struct count_up {
         double turn;
-        auto operator()(auto n) const { return select(n + 1 < turn, n + 1, 0.5 * turn); }
+        constexpr auto operator()(auto n) const { return select(n + 1 < turn, n + 1, 0.5 * turn); }
     };
 };
 

@@ -113,23 +113,23 @@ struct lru_access {
 
 private:
     struct bounded {
-        auto operator()(auto x) const { return tanh(x); }
+        constexpr auto operator()(auto x) const { return tanh(x); }
     };
     struct always_zero {
-        auto operator()(auto x) const { return select(x > 0, 0, 0); }
+        constexpr auto operator()(auto x) const { return select(x > 0, 0, 0); }
     };
     struct choose_slots {
-        auto operator()(auto gate, auto read, auto least) const {
+        constexpr auto operator()(auto gate, auto read, auto least) const {
             const auto again = logistic(gate);
             return again * read + (1 - again) * least;
         }
     };
     struct age {
         double decay;
-        auto operator()(auto usage) const { return decay * usage; }
+        constexpr auto operator()(auto usage) const { return decay * usage; }
     };
     struct count_use {
-        auto operator()(auto usage, auto read, auto written) const { return usage + read + written; }
+        constexpr auto operator()(auto usage, auto read, auto written) const { return usage + read + written; }
     };
 
     template <class Backend>

@@ -12,7 +12,7 @@
 namespace engram {
 
 struct clip_reward {
-    auto operator()(auto r) const { return max(min(r, 1), -1); }
+    constexpr auto operator()(auto r) const { return max(min(r, 1), -1); }
 };
 
 /// Traces a step that reads, controls and writes.

@@ -22,7 +22,7 @@ struct generative_state {
 };
 
 struct choose {
-    auto operator()(auto condition, auto yes, auto no) const { return select(condition > 0.5, yes, no); }
+    constexpr auto operator()(auto condition, auto yes, auto no) const { return select(condition > 0.5, yes, no); }
 };
 
 namespace detail {

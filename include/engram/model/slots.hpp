@@ -191,7 +191,7 @@ concept learner_policy = claims<P, learner_role> && has_settings<P> &&(can_learn
 
 /// Zero where an episode begins, whatever stood there: x * (1 - reset) would keep a NaN of the dead episode.
 struct clear_on_reset {
-    auto operator()(auto reset, auto x) const { return select(reset > 0.5, 0, x); }
+    constexpr auto operator()(auto reset, auto x) const { return select(reset > 0.5, 0, x); }
 };
 
 /// Masks every variable of a state at the rows whose episode begins with this step.

@@ -153,7 +153,7 @@ template <class Backend>
 struct affine_operation final : operation<Backend> {
     linear weights;
     std::unique_ptr<kernel<Backend>> bind(const binder<Backend>& b) const override {
-        return std::make_unique<affine_kernel<Backend>>(b, weights);
+        return bind_kernel<affine_kernel<Backend>>(b, weights);
     }
 };
 
@@ -165,7 +165,8 @@ var<Backend> affine(const std::string& name, const std::vector<var<Backend>>& in
     auto op = std::make_unique<affine_operation<Backend>>();
     op->name = name;
     op->weights = weights;
-    op->splits = op->takes_tables = true;
+    op->splits = true;
+    op->takes_tables = !device_backend<Backend>;
     op->parameters = {weights.weight.id};
     if (weights.bias.id >= 0) op->parameters.push_back(weights.bias.id);
     int columns = 0;

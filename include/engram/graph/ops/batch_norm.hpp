@@ -24,18 +24,26 @@ struct batch_norm_settings {
 };
 
 /// Running mean and variance. Actors may read them while a learner moves them: each number is whole, the set may
-/// not be.
-template <class Real>
+/// not be. In memory of the kind that Array is.
+template <class Real, template <class> class Array = aligned_vector>
 struct running_statistics final : resource {
-    std::vector<Real> mean, variance;
-    std::uint64_t updates = 0;
+    Array<Real> mean, variance;
+    Array<std::uint64_t> counter = Array<std::uint64_t>(1);
+    std::uint64_t& updates = counter[0];
 
     explicit running_statistics(int channels)
         : mean(static_cast<std::size_t>(channels), Real(0)), variance(static_cast<std::size_t>(channels), Real(1)) {}
     std::vector<std::span<std::byte>> bytes() override {
-        return {std::as_writable_bytes(std::span(mean)), std::as_writable_bytes(std::span(variance)),
+        return {std::as_writable_bytes(std::span(mean.data(), mean.size())),
+                std::as_writable_bytes(std::span(variance.data(), variance.size())),
                 std::as_writable_bytes(std::span(&updates, 1))};
     }
+};
+
+/// The statistics of a backend; a device with a memory of its own has others.
+template <class Backend>
+struct running_statistics_of {
+    using type = running_statistics<typename Backend::real>;
 };
 
 struct batch_norm_weights {
@@ -52,8 +60,9 @@ batch_norm_weights declare_batch_norm(graph<Backend>& g, const std::string& name
     w.scale = g.declare(name + ".scale", 1, channels, initial::constant<real>(1));
     w.offset = g.declare(name + ".offset", 1, channels, initial::zero<real>());
     w.channels = channels;
-    w.statistics = g.add_resource(name + ".statistics",
-                                  [all = std::make_shared<running_statistics<real>>(channels)](int) { return all; });
+    using statistics = typename running_statistics_of<Backend>::type;
+    w.statistics =
+        g.add_resource(name + ".statistics", [all = std::make_shared<statistics>(channels)](int) { return all; });
     return w;
 }
 

@@ -169,7 +169,7 @@ var<Backend> subtract_mean_colour(const std::string& name, const var<Backend>& x
 
 /// Images of one shape, added pixel by pixel.
 struct sum_images {
-    auto operator()(auto... images) const { return (images + ...); }
+    constexpr auto operator()(auto... images) const { return (images + ...); }
 };
 
 }  // namespace engram

@@ -74,8 +74,8 @@ var<Backend> dnc_allocate(const std::string& name, const var<Backend>& usage) {
 
 // --- temporal links ---
 
-/// B links of N x N slots, as the last step left them.
-template <class Real>
+/// B links of N x N slots, as the last step left them, in memory of the kind that Array is.
+template <class Real, template <class> class Array = aligned_vector>
 class link_matrices final : public resource {
 public:
     link_matrices(int batch, int slots)
@@ -88,6 +88,7 @@ public:
         std::fill_n(link(b), size_, Real(0));
         begins_[static_cast<std::size_t>(b)] = 1;
     }
+    char* begins() { return begins_.data(); }
     /// Whether the step under way begins an episode of this row; true once.
     bool take_begin(int b) { return std::exchange(begins_[static_cast<std::size_t>(b)], char{0}) != 0; }
     std::vector<std::span<std::byte>> bytes() override {
@@ -96,8 +97,14 @@ public:
 
 private:
     std::ptrdiff_t size_;
-    aligned_vector<Real> links_;
-    std::vector<char> begins_;  // between link_forget and temporal_link of one step
+    Array<Real> links_;
+    Array<char> begins_;  // between link_forget and temporal_link of one step
+};
+
+/// The links of a backend; a device with a memory of its own has others.
+template <class Backend>
+struct link_matrices_of {
+    using type = link_matrices<typename Backend::real>;
 };
 
 /// Handle of a link in a trace.
@@ -109,10 +116,9 @@ struct dnc_link {
 /// Link matrices [B, N, N] of one write head, as a resource of the graph.
 template <class Backend>
 dnc_link add_dnc_link(graph<Backend>& g, const std::string& name, int slots) {
-    using real = typename Backend::real;
+    using matrices = typename link_matrices_of<Backend>::type;
     require(slots > 0, g.full_name(name), ": a link between ", slots, " slots holds nothing");
-    return {g.add_resource(name, [=](int batch) { return std::make_shared<link_matrices<real>>(batch, slots); }),
-            slots};
+    return {g.add_resource(name, [=](int batch) { return std::make_shared<matrices>(batch, slots); }), slots};
 }
 
 template <class Backend>

@@ -21,8 +21,8 @@
 
 namespace engram {
 
-/// B rings of N slots, each with content [C], key [D] and |key|^2.
-template <class Real>
+/// B rings of N slots, each with content [C], key [D] and |key|^2, in memory of the kind that Array is.
+template <class Real, template <class> class Array = aligned_vector>
 class knn_rings final : public resource {
 public:
     knn_rings(int batch, int slots, int content, int key)
@@ -45,6 +45,8 @@ public:
                 content_width_,
                 key_width_};
     }
+    /// All rings, one after the other, as a device's kernels see them.
+    knn_ring<Real> first() { return ring(0); }
     void reset() {
         for (int b = 0; b < batch(); ++b) reset(b);
     }
@@ -66,8 +68,15 @@ private:
         return static_cast<std::size_t>(batch) * static_cast<std::size_t>(slots) * static_cast<std::size_t>(width);
     }
     int slots_, content_width_, key_width_;
-    aligned_vector<Real> content_, key_, norm_;
-    std::vector<std::int64_t> written_, episode_;
+    Array<Real> content_, key_, norm_;
+    Array<std::int64_t> written_;
+    std::vector<std::int64_t> episode_;
+};
+
+/// The rings of a backend; a device with a memory of its own has others.
+template <class Backend>
+struct knn_rings_of {
+    using type = knn_rings<typename Backend::real>;
 };
 
 /// Handle of a k-NN memory in a trace.
@@ -79,11 +88,10 @@ struct knn_memory {
 /// A ring of `slots` entries for every row of the batch, as a resource of the graph.
 template <class Backend>
 knn_memory add_knn_memory(graph<Backend>& g, const std::string& name, int slots, int content, int key) {
-    using real = typename Backend::real;
+    using rings = typename knn_rings_of<Backend>::type;
     require(slots > 0 && content > 0 && key > 0, g.full_name(name), ": a memory of ", slots, " slots, content ",
             content, " and keys of ", key, " holds nothing");
-    const int id =
-        g.add_resource(name, [=](int batch) { return std::make_shared<knn_rings<real>>(batch, slots, content, key); });
+    const int id = g.add_resource(name, [=](int batch) { return std::make_shared<rings>(batch, slots, content, key); });
     return {id, slots, content, key};
 }
 

@@ -183,7 +183,7 @@ struct map_operation final : operation<Backend> {
     Functor functor;
     explicit map_operation(Functor f) : functor(f) {}
     std::unique_ptr<kernel<Backend>> bind(const binder<Backend>& b) const override {
-        return std::make_unique<map_kernel<Backend, Functor, N>>(b, functor);
+        return bind_kernel<map_kernel<Backend, Functor, N>>(b, functor);
     }
 };
 
@@ -224,12 +224,12 @@ auto map(const std::string& name, Functor f, const var<Backend>& first, const Mo
 
 /// The rectifier, which encoders and controllers share.
 struct rectify {
-    auto operator()(auto x) const { return relu(x); }
+    constexpr auto operator()(auto x) const { return relu(x); }
 };
 
 /// The logistic function, of gates and of Bernoulli means.
 struct squash {
-    auto operator()(auto x) const { return logistic(x); }
+    constexpr auto operator()(auto x) const { return logistic(x); }
 };
 
 }  // namespace engram

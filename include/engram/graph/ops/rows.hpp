@@ -18,7 +18,7 @@ template <class Backend, template <class> class Kernel, class Settings>
 struct simple_operation final : operation<Backend> {
     Settings settings;
     std::unique_ptr<kernel<Backend>> bind(const binder<Backend>& b) const override {
-        return std::make_unique<Kernel<Backend>>(b, settings);
+        return bind_kernel<Kernel<Backend>>(b, settings);
     }
 };
 
@@ -146,7 +146,7 @@ struct row_maths_kernel final : kernel<Backend> {
 template <class Backend, class Maths>
 struct row_maths_operation final : operation<Backend> {
     std::unique_ptr<kernel<Backend>> bind(const binder<Backend>& b) const override {
-        return std::make_unique<row_maths_kernel<Backend, Maths>>(b);
+        return bind_kernel<row_maths_kernel<Backend, Maths>>(b);
     }
 };
 

@@ -1,0 +1,130 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// affine on a device: the bias in every row, then one matrix product an input, added in the order of the host's sum.
+//
+// Products are the executor's (cuBLAS on CUDA). What is hoisted, split and deferred is as on the host (ops/affine.hpp).
+
+#include <engram/device/kernel.hpp>
+#include <engram/graph/ops/affine.hpp>
+
+namespace engram {
+
+/// y[r, c] = bias[c], or zero.
+template <class Real>
+struct start_affine {
+    device_rows<Real> y;
+    const Real* bias;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const std::ptrdiff_t row = i / y.width, column = i % y.width;
+        y.row(row)[column] = bias ? bias[column] : Real(0);
+    }
+};
+
+/// total[c] (+)= the sum of column c over all rows: a block a column.
+template <class Real>
+struct sum_column {
+    static constexpr int lanes = 128;
+    const Real* x;
+    std::ptrdiff_t stride;
+    int rows;
+    Real* total;
+    bool accumulate;
+    template <class Block>
+    ENGRAM_HD void operator()(Block& block, int column) const {
+        const Real* const from = x + column;
+        const std::ptrdiff_t step = stride;
+        const Real sum = block_sum(block, rows, [=](int r) { return from[r * step]; });
+        Real* const to = total + column;
+        const bool add = accumulate;
+        block_for(block, 1, [=](int) { give(*to, add, sum); });
+    }
+};
+
+template <device_backend Backend>
+struct affine_kernel<Backend> final : device_kernel<Backend> {
+    using real = typename Backend::real;
+
+    affine_kernel(const binder<Backend>& b, linear weights)
+        : device_kernel<Backend>(b),
+          stepwise_(b.stepwise()),
+          y_(b.out(0)),
+          dy_(b.d_out(0)),
+          weight_(b.weights(weights.weight)),
+          bias_(weights.bias.id >= 0 ? b.weights(weights.bias) : nullptr),
+          dw_(b.d_parameter(weights.weight)) {
+        if (bias_) db_ = b.d_parameter(weights.bias);
+        std::ptrdiff_t row = 0;
+        for (std::size_t i = 0; i < b.op().inputs.size(); ++i) {
+            parts_.push_back({b.in(i), b.d_in(i), row * y_.width, b.hoisted(i)});
+            row += parts_.back().x.width;
+        }
+        std::stable_sort(parts_.begin(), parts_.end(),
+                         [](const part& a, const part& c) { return a.hoisted > c.hoisted; });
+        for (const part& p : parts_) hoisted_ += p.hoisted;
+    }
+
+    void before() override {
+        if (split()) sum(0, hoisted_, 0, this->all_steps, false);
+    }
+    void forward(int t, int steps) override {
+        sum(split() ? hoisted_ : 0, static_cast<int>(parts_.size()), t, steps, split());
+    }
+    void backward(int t, int steps) override {
+        for (const part& p : parts_)
+            if (p.dx && !(p.hoisted && split())) send(p, t, steps);
+        if (!stepwise_) weight_gradients(steps);
+    }
+    void after() override {
+        for (const part& p : parts_)
+            if (p.dx && p.hoisted && split()) send(p, 0, this->all_steps);
+        weight_gradients(this->all_steps);
+    }
+
+private:
+    struct part {
+        operand<real> x, dx;
+        std::ptrdiff_t first;  // its rows' place in the weight
+        bool hoisted;
+    };
+
+    bool split() const { return hoisted_ > 0 && this->all_steps > 1; }
+
+    void sum(int first, int last, int t, int steps, bool accumulate) {
+        if (!accumulate) this->launch(steps, y_.width, start_affine<real>{{y_, t}, bias_});
+        for (int i = first; i < last; ++i) {
+            const part& p = parts_[static_cast<std::size_t>(i)];
+            this->on->product(this->name, {p.x.at(t), p.x.stride}, {weight_ + p.first, y_.width}, true, y_.at(t),
+                              y_.stride, steps * this->batch, y_.width, p.x.width);
+        }
+    }
+    void send(const part& p, int t, int steps) {
+        this->on->product(this->name, {dy_.at(t), dy_.stride}, {weight_ + p.first, y_.width, true}, p.dx.accumulate,
+                          p.dx.at(t), p.dx.stride, steps * this->batch, p.x.width, y_.width);
+    }
+    void weight_gradients(int steps) {
+        if (!dy_) return;
+        if (dw_)
+            for (const part& p : parts_) {
+                // One row a batch entry meets the gradients of all steps, one step after the other.
+                const int calls = p.x.step ? 1 : steps, rows = steps / calls * this->batch;
+                for (int t = 0; t < calls; ++t)
+                    this->on->product(this->name, {p.x.data, p.x.stride, true}, {dy_.at(t), dy_.stride},
+                                      dw_.accumulate || t > 0, dw_.data + p.first, dw_.stride, p.x.width, y_.width,
+                                      rows);
+            }
+        if (db_)
+            this->on->launch_blocks(
+                this->name, y_.width, sum_column<real>::lanes,
+                sum_column<real>{dy_.data, dy_.stride, steps * this->batch, db_.data, db_.accumulate});
+    }
+
+    bool stepwise_;
+    operand<real> y_, dy_;
+    const real *weight_, *bias_;
+    operand<real> dw_, db_;
+    std::vector<part> parts_;
+    int hoisted_ = 0;
+};
+
+}  // namespace engram

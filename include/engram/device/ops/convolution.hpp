@@ -1,0 +1,298 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Convolutions, pooling and up-sampling on a device (meaning: graph/ops/convolution.hpp).
+//
+// Small kernels, computed directly and without scratch: a thread a number of the result, neighbouring threads
+// neighbouring channels; a block a weight for its gradient, which sums over all images and pixels.
+
+#include <cstdint>
+
+#include <engram/device/kernel.hpp>
+#include <engram/device/ops/affine.hpp>
+#include <engram/graph/ops/convolution.hpp>
+
+namespace engram {
+
+/// A convolution's shape as numbers.
+struct convolution_geometry {
+    int height, width, channels, filters, kernel, stride, out_height, out_width, top, left;
+
+    explicit convolution_geometry(const convolution_shape& s)
+        : height(s.height),
+          width(s.width),
+          channels(s.channels),
+          filters(s.filters),
+          kernel(s.kernel),
+          stride(s.stride),
+          out_height(s.out_height()),
+          out_width(s.out_width()),
+          top(s.before_rows()),
+          left(s.before_columns()) {}
+};
+
+/// y = bias + the windows of x, weighted.
+template <class Real>
+struct convolve_pixel {
+    convolution_geometry s;
+    const Real *weight, *bias;
+    device_rows<Real> x, y;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const std::ptrdiff_t image = i / y.width;
+        const int at = static_cast<int>(i % y.width), f = at % s.filters, pixel = at / s.filters;
+        const int first_y = pixel / s.out_width * s.stride - s.top, first_x = pixel % s.out_width * s.stride - s.left;
+        const Real* const from = x.row(image);
+        Real sum = bias ? bias[f] : Real(0);
+        for (int ky = 0; ky < s.kernel; ++ky)
+            for (int kx = 0; kx < s.kernel; ++kx) {
+                const int row = first_y + ky, column = first_x + kx;
+                if (row < 0 || row >= s.height || column < 0 || column >= s.width) continue;
+                const Real* const in = from + (std::ptrdiff_t{row} * s.width + column) * s.channels;
+                const Real* const w = weight + std::ptrdiff_t{ky * s.kernel + kx} * s.channels * s.filters + f;
+                for (int c = 0; c < s.channels; ++c) sum += in[c] * w[std::ptrdiff_t{c} * s.filters];
+            }
+        y.take(image, at, sum);
+    }
+};
+
+/// x = bias + what every window that contains a pixel sends back to it: the data gradient, and the transposed
+/// convolution.
+template <class Real>
+struct convolve_back {
+    convolution_geometry s;
+    const Real *weight, *bias;
+    device_rows<Real> y, x;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const std::ptrdiff_t image = i / x.width;
+        const int at = static_cast<int>(i % x.width), c = at % s.channels, pixel = at / s.channels;
+        const int row = pixel / s.width + s.top, column = pixel % s.width + s.left;
+        const Real* const from = y.row(image);
+        Real sum = bias ? bias[c] : Real(0);
+        for (int ky = row % s.stride; ky < s.kernel && ky <= row; ky += s.stride)
+            for (int kx = column % s.stride; kx < s.kernel && kx <= column; kx += s.stride) {
+                const int oy = (row - ky) / s.stride, ox = (column - kx) / s.stride;
+                if (oy >= s.out_height || ox >= s.out_width) continue;
+                const Real* const out = from + (std::ptrdiff_t{oy} * s.out_width + ox) * s.filters;
+                const Real* const w = weight + (std::ptrdiff_t{ky * s.kernel + kx} * s.channels + c) * s.filters;
+                for (int f = 0; f < s.filters; ++f) sum += out[f] * w[f];
+            }
+        x.take(image, at, sum);
+    }
+};
+
+/// Block i: the gradient of weight i, summed over images and pixels of the output.
+template <class Real>
+struct window_weight_gradient {
+    static constexpr int lanes = 128;
+    convolution_geometry s;
+    device_rows<Real> x, dy;
+    int images;
+    Real* dw;
+    bool accumulate;
+    template <class Block>
+    ENGRAM_HD void operator()(Block& block, int index) const {
+        const int f = index % s.filters, c = index / s.filters % s.channels, tap = index / s.filters / s.channels;
+        const int ky = tap / s.kernel - s.top, kx = tap % s.kernel - s.left, pixels = s.out_height * s.out_width;
+        const convolution_geometry g = s;
+        const device_rows<Real> from = x, slope = dy;
+        const Real sum = block_sum(block, images * pixels, [=](int i) {
+            const int image = i / pixels, pixel = i % pixels;
+            const int row = pixel / g.out_width * g.stride + ky, column = pixel % g.out_width * g.stride + kx;
+            if (row < 0 || row >= g.height || column < 0 || column >= g.width) return Real(0);
+            return from.row(image)[(std::ptrdiff_t{row} * g.width + column) * g.channels + c] *
+                   slope.row(image)[std::ptrdiff_t{pixel} * g.filters + f];
+        });
+        Real* const to = dw + index;
+        const bool add = accumulate;
+        block_for(block, 1, [=](int) { give(*to, add, sum); });
+    }
+};
+
+template <device_backend Backend>
+struct convolution_kernel<Backend> final : device_kernel<Backend> {
+    using real = typename Backend::real;
+
+    convolution_kernel(const binder<Backend>& b, const convolution_settings& s)
+        : device_kernel<Backend>(b),
+          shape(s.shape),
+          weight_rows(s.shape.weight_rows()),
+          transposed(s.transposed),
+          stepwise(b.stepwise()),
+          x(b.in(0)),
+          dx(b.d_in(0)),
+          y(b.out(0)),
+          dy(b.d_out(0)),
+          weight(b.weights(s.weights.weight)),
+          bias(s.weights.bias.id >= 0 ? b.weights(s.weights.bias) : nullptr),
+          dw(b.d_parameter(s.weights.weight)) {
+        if (bias) db = b.d_parameter(s.weights.bias);
+    }
+
+    void forward(int t, int steps) override { run(transposed, bias, x, y, t, steps); }
+    void backward(int t, int steps) override {
+        if (dx && dy) run(!transposed, nullptr, dy, dx, t, steps);
+        if (!stepwise) weight_gradients(0, steps, false);
+    }
+    void after() override {
+        if (x.step) return weight_gradients(0, this->all_steps, false);
+        // One image a batch entry meets the gradients of all steps.
+        for (int t = 0; t < this->all_steps; ++t) weight_gradients(t, 1, t > 0);
+    }
+
+private:
+    void run(bool send, const real* plus, const operand<real>& from, const operand<real>& to, int t, int steps) {
+        if (send)
+            this->launch(steps, to.width, convolve_back<real>{shape, weight, plus, {from, t}, {to, t}});
+        else
+            this->launch(steps, to.width, convolve_pixel<real>{shape, weight, plus, {from, t}, {to, t}});
+    }
+    void weight_gradients(int t, int steps, bool add) {
+        if (!dy || !dw) return;
+        const int images = steps * this->batch;
+        const operand<real>&image = transposed ? dy : x, &filtered = transposed ? x : dy;
+        this->on->launch_blocks(
+            this->name, std::ptrdiff_t{weight_rows} * shape.filters, window_weight_gradient<real>::lanes,
+            window_weight_gradient<real>{shape, {image, t}, {filtered, t}, images, dw.data, dw.accumulate || add});
+        // An output's gradient is dense: its pixels are rows of `db.width` channels.
+        if (db)
+            this->on->launch_blocks(
+                this->name, db.width, sum_column<real>::lanes,
+                sum_column<real>{dy.at(t), db.width, images * (dy.width / db.width), db.data, db.accumulate || add});
+    }
+
+    convolution_geometry shape;
+    int weight_rows;
+    bool transposed, stepwise;
+    operand<real> x, dx, y, dy;
+    const real *weight, *bias;
+    operand<real> dw, db;
+};
+
+// --- pooling and up-sampling ---
+
+/// A pooling's shape as numbers.
+struct pooling_geometry {
+    int height, width, channels, window, stride, out_height, out_width, top, left;
+
+    explicit pooling_geometry(const pooling_shape& s)
+        : height(s.height),
+          width(s.width),
+          channels(s.channels),
+          window(s.window),
+          stride(s.stride),
+          out_height(s.out_height()),
+          out_width(s.out_width()),
+          top(s.before_rows()),
+          left(s.before_columns()) {}
+};
+
+template <class Real>
+struct pool_windows {
+    pooling_geometry s;
+    device_rows<Real> x, y;
+    std::uint8_t* taps;  // [images, outputs], or null
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const std::ptrdiff_t image = i / y.width;
+        const int at = static_cast<int>(i % y.width), c = at % s.channels, pixel = at / s.channels;
+        const int first_y = pixel / s.out_width * s.stride - s.top, first_x = pixel % s.out_width * s.stride - s.left;
+        Real best = 0;
+        int winner = -1;
+        for (int tap = 0; tap < s.window * s.window; ++tap) {
+            const int row = first_y + tap / s.window, column = first_x + tap % s.window;
+            if (row < 0 || row >= s.height || column < 0 || column >= s.width) continue;
+            const Real v = x.row(image)[(std::ptrdiff_t{row} * s.width + column) * s.channels + c];
+            // The first largest wins, and the first NaN over all.
+            if (winner >= 0 && !(v > best) && !(v != v && best == best)) continue;
+            best = v;
+            winner = tap;
+        }
+        y.row(image)[at] = best;
+        if (taps) taps[i] = static_cast<std::uint8_t>(winner);
+    }
+};
+
+template <class Real>
+struct pool_gradient {
+    pooling_geometry s;
+    device_rows<Real> dy, dx;
+    const std::uint8_t* taps;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const std::ptrdiff_t image = i / dx.width;
+        const int at = static_cast<int>(i % dx.width), c = at % s.channels, pixel = at / s.channels;
+        const int row = pixel / s.width + s.top, column = pixel % s.width + s.left;
+        Real sum = 0;
+        for (int tap = 0; tap < s.window * s.window; ++tap) {
+            const int y = row - tap / s.window, x = column - tap % s.window;
+            if (y < 0 || x < 0 || y % s.stride != 0 || x % s.stride != 0) continue;
+            const int oy = y / s.stride, ox = x / s.stride;
+            if (oy >= s.out_height || ox >= s.out_width) continue;
+            const std::ptrdiff_t out = (std::ptrdiff_t{oy} * s.out_width + ox) * s.channels + c;
+            if (taps[image * dy.width + out] == tap) sum += dy.row(image)[out];
+        }
+        dx.take(image, at, sum);
+    }
+};
+
+template <device_backend Backend>
+struct max_pool_kernel<Backend> final : device_kernel<Backend> {
+    using real = typename Backend::real;
+
+    max_pool_kernel(const binder<Backend>& b, const pooling_shape& s)
+        : device_kernel<Backend>(b), shape(s), in(b.in(0)), d_in(b.d_in(0)), out(b.out(0)), d_out(b.d_out(0)) {
+        const int images = d_in ? (out.step ? b.steps() : 1) * b.batch() : 0;
+        taps = bytes(static_cast<std::size_t>(images) * static_cast<std::size_t>(s.outputs()));
+    }
+    void forward(int t, int steps) override {
+        this->launch(steps, out.width, pool_windows<real>{shape, {in, t}, {out, t}, winners(t)});
+    }
+    void backward(int t, int steps) override {
+        if (d_in && d_out) this->launch(steps, in.width, pool_gradient<real>{shape, {d_out, t}, {d_in, t}, winners(t)});
+    }
+
+private:
+    using bytes = typename executor<Backend>::template array<std::uint8_t>;
+
+    std::uint8_t* winners(int t) { return d_in ? taps.data() + std::ptrdiff_t{t} * this->batch * out.width : nullptr; }
+
+    pooling_geometry shape;
+    operand<real> in, d_in, out, d_out;
+    bytes taps;
+};
+
+/// Every pixel four times, or backward the sum of its four copies.
+template <class Real>
+struct repeat_pixels {
+    int width, channels;
+    device_rows<Real> small, large;
+    bool back;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const std::ptrdiff_t image = i / small.width;
+        const int at = static_cast<int>(i % small.width), c = at % channels, pixel = at / channels;
+        const std::ptrdiff_t line = std::ptrdiff_t{2} * width * channels;
+        Real* const to = large.row(image) + 2 * (pixel / width) * line + 2 * (pixel % width) * channels + c;
+        if (back)
+            small.take(image, at, (to[0] + to[channels]) + (to[line] + to[line + channels]));
+        else
+            to[0] = to[channels] = to[line] = to[line + channels] = small.row(image)[at];
+    }
+};
+
+template <device_backend Backend>
+struct upsample_kernel<Backend> final : device_kernel<Backend> {
+    using real = typename Backend::real;
+
+    upsample_kernel(const binder<Backend>& b, const image_shape& s)
+        : device_kernel<Backend>(b), image(s), in(b.in(0)), d_in(b.d_in(0)), out(b.out(0)), d_out(b.d_out(0)) {}
+    void forward(int t, int steps) override {
+        this->launch(steps, in.width, repeat_pixels<real>{image.width, image.channels, {in, t}, {out, t}, false});
+    }
+    void backward(int t, int steps) override {
+        if (d_in && d_out)
+            this->launch(steps, in.width,
+                         repeat_pixels<real>{image.width, image.channels, {d_in, t}, {d_out, t}, true});
+    }
+    image_shape image;
+    operand<real> in, d_in, out, d_out;
+};
+
+}  // namespace engram

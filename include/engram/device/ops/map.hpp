@@ -1,0 +1,137 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// map on a device: one thread a number. The functor of the host serves here too, on single numbers forward and on duals
+// of them backward; it is `constexpr`, which lets nvcc compile it for the device.
+
+#include <engram/device/kernel.hpp>
+#include <engram/graph/ops/map.hpp>
+
+namespace engram {
+
+template <class Real, class Functor, int N, int M>
+struct map_forward {
+    Functor functor;
+    device_rows<Real> in[N], out[M];
+    int width;
+
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        apply(i / width, i % width, std::make_index_sequence<N>{}, std::make_index_sequence<M>{});
+    }
+
+private:
+    template <std::size_t... I, std::size_t... O>
+    ENGRAM_HD void apply(std::ptrdiff_t row, std::ptrdiff_t column, std::index_sequence<I...>,
+                         std::index_sequence<O...>) const {
+        const auto results = detail::map_tuple(functor(in[I].row(row)[in[I].width == width ? column : 0]...));
+        ((out[O].row(row)[column] = static_cast<Real>(value(std::get<O>(results)))), ...);
+    }
+};
+
+/// The gradients of the inputs in `sent`, a bit each. With `Across`, one thread sums up a row for an input of one
+/// column; without, each thread gives its number's share.
+template <class Real, class Functor, int N, int M, bool Across>
+struct map_backward {
+    Functor functor;
+    device_rows<Real> in[N], d_in[N], d_out[M];
+    int width;
+    unsigned sent;
+
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        Real slopes[N];
+        if constexpr (Across) {
+            Real total[N] = {};
+            for (int c = 0; c < width; ++c) {
+                find(i, c, slopes, std::make_index_sequence<N>{});
+                for (int k = 0; k < N; ++k) total[k] += slopes[k];
+            }
+            for (int k = 0; k < N; ++k)
+                if (sent >> k & 1u) d_in[k].take(i, 0, total[k]);
+        } else {
+            find(i / width, i % width, slopes, std::make_index_sequence<N>{});
+            for (int k = 0; k < N; ++k)
+                if (sent >> k & 1u) d_in[k].take(i / width, i % width, slopes[k]);
+        }
+    }
+
+private:
+    template <std::size_t... I>
+    ENGRAM_HD void find(std::ptrdiff_t row, std::ptrdiff_t column, Real* slopes, std::index_sequence<I...>) const {
+        const auto results = detail::map_tuple(
+            functor(make_input<static_cast<int>(I)>(in[I].row(row)[in[I].width == width ? column : 0])...));
+        ((slopes[I] = slope<I>(results, row, column, std::make_index_sequence<M>{})), ...);
+    }
+    template <std::size_t I, class Results, std::size_t... O>
+    ENGRAM_HD Real slope(const Results& results, std::ptrdiff_t row, std::ptrdiff_t column,
+                         std::index_sequence<O...>) const {
+        Real sum = 0;
+        ((sum += d_out[O].wanted()
+                     ? Real(derivative<static_cast<int>(I)>(std::get<O>(results))) * d_out[O].row(row)[column]
+                     : Real(0)),
+         ...);
+        return sum;
+    }
+};
+
+template <device_backend Backend, class Functor, int N>
+struct map_kernel<Backend, Functor, N> final : device_kernel<Backend> {
+    using real = typename Backend::real;
+    static constexpr int M = detail::map_outputs<real, Functor, N>;
+
+    map_kernel(const binder<Backend>& b, Functor f) : device_kernel<Backend>(b), functor(f), width(b.out(0).width) {
+        unsigned whole = 0;
+        for (int i = 0; i < N; ++i) {
+            in[i] = b.in(static_cast<std::size_t>(i));
+            d_in[i] = b.d_in(static_cast<std::size_t>(i));
+            if (!d_in[i]) continue;
+            // Inputs that share columns of one value are given theirs by one launch after another.
+            bool alone = false;
+            for (int k = 0; k < i; ++k) alone |= d_in[k] && overlap(d_in[k], d_in[i]);
+            if (in[i].width != width)
+                across.push_back(1u << i);
+            else if (alone)
+                along.push_back(1u << i);
+            else
+                whole |= 1u << i;
+        }
+        if (whole) along.insert(along.begin(), whole);
+        for (int i = 0; i < M; ++i) {
+            out[i] = b.out(static_cast<std::size_t>(i));
+            d_out[i] = b.d_out(static_cast<std::size_t>(i));
+        }
+    }
+
+    void forward(int t, int steps) override {
+        map_forward<real, Functor, N, M> body{functor, {}, {}, width};
+        for (int i = 0; i < N; ++i) body.in[i] = {in[i], t};
+        for (int i = 0; i < M; ++i) body.out[i] = {out[i], t};
+        this->launch(steps, width, body);
+    }
+    void backward(int t, int steps) override {
+        for (const unsigned inputs : along) this->launch(steps, width, gradient<false>(t, inputs));
+        for (const unsigned inputs : across) this->launch(steps, 1, gradient<true>(t, inputs));
+    }
+
+private:
+    static bool overlap(const operand<real>& a, const operand<real>& b) {
+        const std::ptrdiff_t apart = b.data - a.data;
+        return apart < a.width && -apart < b.width;
+    }
+    template <bool Across>
+    map_backward<real, Functor, N, M, Across> gradient(int t, unsigned inputs) const {
+        map_backward<real, Functor, N, M, Across> body{functor, {}, {}, {}, width, inputs};
+        for (int i = 0; i < N; ++i) {
+            body.in[i] = {in[i], t};
+            body.d_in[i] = {d_in[i], t};
+        }
+        for (int i = 0; i < M; ++i) body.d_out[i] = {d_out[i], t};
+        return body;
+    }
+
+    Functor functor;
+    int width;
+    operand<real> in[N], d_in[N], out[M], d_out[M];
+    std::vector<unsigned> along, across;
+};
+
+}  // namespace engram

@@ -1,0 +1,176 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// The optimiser's step on a device: norm of the gradient, clipping and update without a word from the host.
+//
+// Equations: kernels/optimiser.hpp. The norm is summed in two launches; the update reads it and the step's rates from
+// device memory, so a step is always the same three launches and is replayed like a sweep. A gradient that is not
+// finite changes no number; norm() tells. Weights are those that the plans over the store read on the device; fetch()
+// of device/weights.hpp brings them to the host.
+
+#include <cmath>
+
+#include <engram/device/kernel.hpp>
+#include <engram/train/optimiser.hpp>
+
+namespace engram {
+
+/// What one step depends on besides the gradient: rates and, for Adam, the corrections of the moments' bias.
+template <class Real>
+struct update_rates {
+    Real rate, unbias, beta1, beta2, fresh1, fresh2, epsilon, clip;
+};
+
+/// Block i: the sum of squares of numbers [i * span, (i + 1) * span).
+template <class Real>
+struct square_sums {
+    static constexpr int lanes = 128, span = 8192;
+    const Real* gradient;
+    std::ptrdiff_t count;
+    Real* partial;
+    template <class Block>
+    ENGRAM_HD void operator()(Block& block, int i) const {
+        const std::ptrdiff_t left = count - std::ptrdiff_t{i} * span;
+        const Real* const from = gradient + std::ptrdiff_t{i} * span;
+        Real* const to = partial + i;
+        const Real sum =
+            block_sum(block, left < span ? static_cast<int>(left) : span, [=](int k) { return from[k] * from[k]; });
+        block_for(block, 1, [=](int) { *to = sum; });
+    }
+};
+
+/// The norm of the gradient and the factor that clips it; a factor of zero stands for "change nothing".
+template <class Real>
+struct clip_factor {
+    static constexpr int lanes = 128;
+    const Real* partial;
+    int count;
+    const update_rates<Real>* rates;
+    Real* result;  // norm, factor
+    template <class Block>
+    ENGRAM_HD void operator()(Block& block, int) const {
+        const Real* const from = partial;
+        const Real norm = sqrt(block_sum(block, count, [=](int i) { return from[i]; })), clip = rates->clip;
+        Real* const to = result;
+        block_for(block, 1, [=](int) {
+            to[0] = norm;
+            const bool finite = norm - norm == Real(0);
+            to[1] = !finite ? Real(0) : clip > 0 && norm > clip ? clip / norm : Real(1);
+        });
+    }
+};
+
+template <class Real, bool Adam>
+struct update_number {
+    Real* weight;
+    const Real* gradient;
+    Real *first, *second;
+    const update_rates<Real>* rates;
+    const Real* norm_and_factor;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const Real factor = norm_and_factor[1];
+        if (factor == Real(0)) return;
+        const update_rates<Real> s = *rates;
+        const Real g = factor * gradient[i];
+        if constexpr (Adam) {
+            first[i] = s.beta1 * first[i] + s.fresh1 * g;
+            second[i] = s.beta2 * second[i] + s.fresh2 * (g * g);
+            weight[i] -= s.rate * first[i] / (sqrt(second[i] * s.unbias) + s.epsilon);
+        } else {
+            // beta1: the mean square's decay; beta2: the momentum.
+            first[i] = s.beta1 * first[i] + s.fresh1 * (g * g);
+            second[i] = s.beta2 * second[i] + s.rate * g / sqrt(first[i] + s.epsilon);
+            weight[i] -= second[i];
+        }
+    }
+};
+
+template <device_backend Backend>
+class device_optimiser {
+public:
+    using real = typename Backend::real;
+
+    device_optimiser(const optimiser_settings& s, const parameters<real>& store)
+        : settings_(s),
+          schedule_(s, parameters<real>(1)),
+          count_(store.flat_size()),
+          blocks_(static_cast<int>((count_ + square_sums<real>::span - 1) / square_sums<real>::span)),
+          first_(static_cast<std::size_t>(count_)),
+          second_(first_.size()),
+          partial_(static_cast<std::size_t>(blocks_)),
+          result_(2),
+          rates_(1) {}
+
+    /// One update by the gradient that `learner` holds; `progress` in [0, 1] places it on the schedule. Does not wait.
+    void update(program<Backend>& learner, double progress) {
+        auto& on = learner.executor();
+        ++updates_;
+        sent_ = rates(progress);
+        on.upload(reinterpret_cast<const real*>(&sent_), reinterpret_cast<real*>(rates_.data()),
+                  static_cast<std::ptrdiff_t>(sizeof(sent_) / sizeof(real)));
+        real* const weights = learner.device_weights_in_use().data();
+        const real* const gradient = learner.device_gradient();
+        on.replay(2, std::vector<std::shared_ptr<void>>{}, [&] {
+            on.launch_blocks("norm", blocks_, square_sums<real>::lanes,
+                             square_sums<real>{gradient, count_, partial_.data()});
+            on.launch_blocks("clip", 1, clip_factor<real>::lanes,
+                             clip_factor<real>{partial_.data(), blocks_, rates_.data(), result_.data()});
+            if (settings_.kind == "adam")
+                step<true>(on, weights, gradient);
+            else
+                step<false>(on, weights, gradient);
+        });
+        learner.device_weights_in_use().changed(on);
+    }
+    /// Norm of the last update's gradient before clipping; waits for it.
+    double norm(executor<Backend>& on) {
+        real value[2];
+        on.download(result_.data(), value, 2);
+        return static_cast<double>(value[0]);
+    }
+    std::int64_t updates() const { return updates_; }
+
+private:
+    template <bool Adam>
+    void step(executor<Backend>& on, real* weights, const real* gradient) {
+        on.launch(
+            "update", count_,
+            update_number<real, Adam>{weights, gradient, first_.data(), second_.data(), rates_.data(), result_.data()});
+    }
+    update_rates<real> rates(double progress) const {
+        const optimiser_settings& s = settings_;
+        const double rate = static_cast<double>(static_cast<real>(schedule_.learning_rate(progress)));
+        const auto as_real = [](double x) { return static_cast<real>(x); };
+        if (s.kind != "adam")
+            return {as_real(rate),
+                    0,
+                    as_real(s.decay),
+                    as_real(s.momentum),
+                    as_real(1 - as_double(s.decay)),
+                    0,
+                    as_real(s.epsilon),
+                    as_real(s.clip)};
+        // In double: 1 - 0.999 in float has lost three digits before the moments have even begun.
+        const double b1 = as_double(s.beta1), b2 = as_double(s.beta2), count = static_cast<double>(updates_);
+        return {as_real(rate / (1 - std::pow(b1, count))),
+                as_real(1 / (1 - std::pow(b2, count))),
+                as_real(b1),
+                as_real(b2),
+                as_real(1 - b1),
+                as_real(1 - b2),
+                as_real(s.epsilon),
+                as_real(s.clip)};
+    }
+    static double as_double(double x) { return static_cast<double>(static_cast<real>(x)); }
+
+    optimiser_settings settings_;
+    optimiser<real> schedule_;
+    std::ptrdiff_t count_;
+    int blocks_;
+    typename executor<Backend>::buffer first_, second_, partial_, result_;
+    typename executor<Backend>::template array<update_rates<real>> rates_;
+    update_rates<real> sent_{};
+    std::int64_t updates_ = 0;
+};
+
+}  // namespace engram
