@@ -306,6 +306,7 @@ private:
     }
     operand<const real> shown(const view& v, bool gradient) {
         const operand<real> o = place_view(v, gradient);
+        if (!o) return {};
         return {on_host(o.data - v.offset, layout_.length(v.value), false).data() + v.offset, o.stride, o.step, o.width,
                 false};
     }

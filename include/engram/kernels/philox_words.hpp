@@ -4,6 +4,8 @@
 // The words of many Philox blocks at once (core/philox.hpp), on the host: block i of {c0, c1, first + i, c3} in words
 // 4 i ... 4 i + 3 of the result, the same bits as one call a block.
 //
+// nvcc, whose front end knows no shuffles of vectors, compiles the calls one by one.
+//
 // A lane of 64 bits holds one word of one block, since the rounds multiply 32 by 32 bits into 64. Upper halves are left
 // to hold whatever they hold: the products do not read them.
 
@@ -19,6 +21,7 @@ namespace engram {
 /// Blocks that are drawn at once.
 inline constexpr int philox_lanes = pack_bytes / 8;
 
+#if !defined(__CUDACC__)
 namespace detail {
 
 typedef std::uint64_t philox_words_lanes __attribute__((vector_size(pack_bytes)));
@@ -47,9 +50,17 @@ ENGRAM_HD void store_in_turn(philox_words_lanes a, philox_words_lanes b, std::ui
 }
 
 }  // namespace detail
+#endif
 
 /// `to` has 4 philox_lanes words.
 inline void philox_words(philox_block counter, std::uint32_t key0, std::uint32_t key1, std::uint32_t* to) {
+#if defined(__CUDACC__)
+    for (int i = 0; i < philox_lanes; ++i) {
+        philox_block c = counter;
+        c.word[2] += static_cast<std::uint32_t>(i);
+        std::memcpy(to + 4 * i, philox4x32(c, key0, key1).word, 4 * sizeof *to);
+    }
+#else
     using lanes = detail::philox_words_lanes;
     const auto all = [](std::uint64_t word) { return word - lanes{}; };
     lanes c0 = all(counter.word[0]), c1 = all(counter.word[1]), c2 = all(counter.word[2]), c3 = all(counter.word[3]);
@@ -68,6 +79,7 @@ inline void philox_words(philox_block counter, std::uint32_t key0, std::uint32_t
     constexpr std::uint64_t lower = 0xFFFFFFFFu;
     detail::store_in_turn((c0 & lower) | (c1 << 32), (c2 & lower) | (c3 << 32), to,
                           std::make_integer_sequence<int, philox_lanes>{});
+#endif
 }
 
 }  // namespace engram
