@@ -77,7 +77,7 @@ public:
     /// What runs the kernels of a device.
     engram::executor<Backend>& executor() { return executor_; }
     /// Weights, gradient and a variable as kernels see them.
-    device_weights<Backend>& device_weights_in_use() { return *weights_; }
+    device_weights<Backend>& device_weights_in_use() requires device_backend<Backend> { return *weights_; }
     const real* device_gradient() const { return gradient_.data(); }
     operand<real> on_device(const variable& v) { return place_view(v, false); }
     const plan_options& options() const { return options_; }
