@@ -1,9 +1,14 @@
-# The CUDA device: switched on where nvcc is found. A toolkit that cannot compile is reported and left alone; a build for
-# the host alone sees no CUDA header, since all that name one end in .cuh or .cu.
+# The CUDA device. The library's own .cu files are tests and benchmarks that want a GPU, so they are compiled on request
+# (ENGRAM_GPU_TESTS, as benchmarks/gpu/run.sh does), where nvcc and cuBLAS are found. A build for the host alone sees no
+# CUDA header, since all that name one end in .cuh or .cu.
 #
 # Gives engram_cuda: what a target that compiles .cu files links beside engram::engram.
 
 set(ENGRAM_HAS_CUDA OFF)
+option(ENGRAM_GPU_TESTS "Compile the tests and benchmarks that need a GPU" OFF)
+if(NOT ENGRAM_GPU_TESTS)
+  return()
+endif()
 if(NOT CMAKE_CUDA_COMPILER AND ENGRAM_NVCC)
   set(CMAKE_CUDA_COMPILER "${ENGRAM_NVCC}")
 endif()
@@ -27,5 +32,5 @@ if(TARGET CUDA::cublas)
     $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr -diag-suppress=20012 -Xcompiler=-Wall,-Wextra>)
   target_link_libraries(engram_cuda INTERFACE CUDA::cudart CUDA::cublas)
 else()
-  message(STATUS "engram: nvcc and cuBLAS were not both found to work; building for the CPU alone")
+  message(WARNING "engram: nvcc and cuBLAS were not both found to work; building for the CPU alone")
 endif()
