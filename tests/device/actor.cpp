@@ -24,13 +24,13 @@ TEST_CASE("an actor on the device takes the host's actions and sees its rewards"
     model::settings s;
     s.encoder.layers = {6, 4};
     s.controller.hidden = 5;
-    const auto here = model::trace<cpu<double>>(s, shape, 5);
-    const auto there = model::trace<emulated<double>>(s, shape, 5);
+    const auto here = model::trace<cpu<float>>(s, shape, 5);
+    const auto there = model::trace<emulated<float>>(s, shape, 5);
     const int B = 4;
     const std::string level = info.levels.front();
-    actor<cpu<double>> host(here, here.store, std::make_unique<batch_of<t_maze>>(level, B, 9, 2, options, nullptr), 9,
+    actor<cpu<float>> host(here, here.store, std::make_unique<batch_of<t_maze>>(level, B, 9, 2, options, nullptr), 9,
                             2);
-    device_actor<emulated<double>, t_maze> device(there, there.store, level, B, 9, 2, options, nullptr);
+    device_actor<emulated<float>, t_maze> device(there, there.store, level, B, 9, 2, options, nullptr);
     int finished = 0, several = 0;
     for (int t = 0; t < 200; ++t) {
         host.step();
@@ -41,8 +41,8 @@ TEST_CASE("an actor on the device takes the host's actions and sees its rewards"
             REQUIRE(steps[i].action == host.action()[i]);
             CHECK(steps[i].reward == host.reward()[i]);
             CHECK((steps[i].done != 0) == (host.done()[i] != 0));
-            CHECK(steps[i].log_probability == doctest::Approx(host.log_probability()[i]).epsilon(1e-9));
-            CHECK(steps[i].value == doctest::Approx(host.value()[i]).epsilon(1e-9));
+            CHECK(steps[i].log_probability == doctest::Approx(host.log_probability()[i]).epsilon(1e-4));
+            CHECK(steps[i].value == doctest::Approx(host.value()[i]).epsilon(1e-4));
             if (steps[i].done) {
                 CHECK(steps[i].episode_reward == doctest::Approx(host.finished()[static_cast<std::size_t>(finished)]));
                 ++finished;
