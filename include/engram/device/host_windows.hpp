@@ -11,6 +11,8 @@
 #include <span>
 #include <utility>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 /// Array: memory of the host from which the device copies well.
