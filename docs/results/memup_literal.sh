@@ -17,8 +17,8 @@ mkdir -p "$runs"
 steps_of() { # model case
     [[ $1 == memup ]] || { echo 4000000; return; }
     case $2 in
-        copy:120 | scattered_copy:120 | add:100) echo 12800000 ;;
-        *) echo 51200000 ;;
+        copy:120 | scattered_copy:120 | add:100) echo 25600000 ;;
+        *) echo 102400000 ;;
     esac
 }
 for one in $cases; do
