@@ -29,7 +29,7 @@ TEST_CASE("an actor on the device takes the host's actions and sees its rewards"
     const int B = 4;
     const std::string level = info.levels.front();
     actor<cpu<float>> host(here, here.store, std::make_unique<batch_of<t_maze>>(level, B, 9, 2, options, nullptr), 9,
-                            2);
+                           2);
     device_actor<emulated<float>, t_maze> device(there, there.store, level, B, 9, 2, options, nullptr);
     int finished = 0, several = 0;
     for (int t = 0; t < 200; ++t) {
