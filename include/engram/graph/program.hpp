@@ -1,16 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The run: a plan bound to buffers, replayed by forward() and backward() with no allocation, dispatch on types or
-// look-up.
+// The run: a plan bound to buffers, replayed by forward() and backward() with no allocation or dispatch on types.
 //
 // Buffers are row-major, row t * B + b, in one arena. A carried state is one buffer of T + 1 blocks [B, F]: what a step
-// leaves is block t + 1, what the next one enters with, so nothing is copied. A gradient whose writers tile it exactly
-// is stored, any other is cleared and added to. Deferred work (weight gradients, gradients of hoisted parts) follows
-// the time loop in kernel::after().
+// leaves is block t + 1, what the next one enters with, so nothing is copied. A gradient that its writers tile is
+// stored, any other is cleared and added to. Deferred work (weights) follows the loop in kernel::after().
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <span>
 #include <string>
@@ -307,8 +304,8 @@ private:
     operand<const real> shown(const view& v, bool gradient) {
         const operand<real> o = place_view(v, gradient);
         if (!o) return {};
-        return {on_host(o.data - v.offset, layout_.length(v.value), false).data() + v.offset, o.stride, o.step, o.width,
-                false};
+        const real* data = on_host(o.data - v.offset, layout_.length(v.value), false).data() + v.offset;
+        return {data, o.stride, o.step, o.width, false};
     }
 
     void bind_all() {
