@@ -13,6 +13,7 @@ void add_train(CLI::App& app, arguments& a) {
     s->add_option("--steps", a.steps, "environment steps or frames, all rows together");
     s->add_option("--seed", a.seed, "seed of everything random (1)");
     s->add_option("--out", a.out, "run folder (runs/<task>/<ablation>-<seed>)");
+    s->add_option("--weights", a.weights, "run folder whose weights this run begins with");
     s->add_flag("--resume", a.resume, "continue from the folder's checkpoint, if there is one");
     s->add_option("--preset", a.preset, "small (default), paper, published or tuned");
     s->add_option("--threads", a.threads, "threads (one per core)");

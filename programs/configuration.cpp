@@ -132,6 +132,7 @@ json configuration::to_json() const {
             {"evaluation_episodes", evaluation_episodes},
             {"evaluate_every", evaluate_every},
             {"evaluate_episodes", evaluate_episodes},
+            {"weights", weights},
             {"settings", settings_to_json(settings())}};
 }
 
@@ -163,8 +164,9 @@ void configuration::from_json(const json& content, const std::string& source) {
     task = text("task"), preset = text("preset"), mode = text("mode"), device = text("device");
     seed = number("seed", 0), steps = number("steps", 1), checkpoint_every = number("checkpoint_every", 1);
     evaluation_episodes = number("evaluation_episodes", 0);
-    // Runs from before there were such evaluations have none.
+    // Runs from before there were such keys have none.
     if (content.contains("evaluate_every")) evaluate_every = number("evaluate_every", 0);
+    if (content.contains("weights")) weights = text("weights");
     if (content.contains("evaluate_episodes")) evaluate_episodes = number("evaluate_episodes", 1);
     threads = static_cast<int>(number("threads", 1, std::numeric_limits<int>::max()));
     const auto pairs = settings_from_json(*has("settings"), source);

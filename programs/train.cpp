@@ -43,6 +43,13 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     if (a.evaluate_every) config.evaluate_every = whole_number("--evaluate-every", *a.evaluate_every, 0);
     if (a.evaluate_episodes) config.evaluate_episodes = whole_number("--evaluate-episodes", *a.evaluate_episodes, 1);
     if (a.checkpoint_every) config.checkpoint_every = whole_number("--checkpoint-every", *a.checkpoint_every, 1);
+    if (a.weights) {
+        require(!again || *a.weights == config.weights, "--weights ", *a.weights, ": the run in ", paths.folder,
+                " began with ", config.weights.empty() ? "weights of its own" : "those of " + config.weights);
+        require(config.model().learns() != learning_kind::phases, "--weights ", *a.weights, ": engram-",
+                config.model().name(), " trains in phases, each of which begins with weights of its own");
+        config.weights = *a.weights;
+    }
     if (a.mode) config.mode = *a.mode;
     if (a.device) config.device = *a.device;
     if (a.data) config.set({{"task.data", *a.data}});

@@ -51,7 +51,10 @@ public:
         if (has_checkpoint && !a.resume)
             fail(paths.folder,
                  " already holds a run with a checkpoint; continue it with --resume or choose another --out");
-        if (has_checkpoint) load();
+        if (has_checkpoint)
+            load();
+        else if (!config.weights.empty())
+            begin_with(config.weights);
         make_folder(paths.folder + "/checkpoint");
         remove_leftovers(paths);
         const bool writes_events = a.tensorboard || (a.resume && file_exists(paths.events()));
@@ -235,6 +238,26 @@ private:
         const auto file = safetensors::read(paths_.checkpoint());
         check_checkpoint(file, config_, true);
         job_.load(file);
+    }
+
+    /// Puts another run's weights, and nothing else of it, into the state that this run would begin with. Moving
+    /// averages are weights too; statistics of batches are gathered anew.
+    void begin_with(const std::string& folder) {
+        const run_paths other{folder};
+        require(file_exists(other.checkpoint()), "--weights ", folder, ": there is no checkpoint in this folder");
+        const auto from = safetensors::read(other.checkpoint());
+        const auto& ablation = from.text_at("ablation");
+        require(ablation == config_.model().name(), "--weights ", folder, ": this is a run of engram-", ablation,
+                ", expected one of engram-", config_.model().name());
+        safetensors own;
+        job_.save(own);
+        for (const auto& e : job_.store().entries())
+            for (const std::string& name : {e.name, "slow." + e.name}) {
+                if (!own.contains(name)) continue;
+                (void)from.values<float>(name, {e.rows, e.columns});
+                own.tensors.at(name) = from.at(name);
+            }
+        job_.load(own);
     }
 
     const configuration& config_;

@@ -114,6 +114,37 @@ TEST_CASE("memup: a run that is killed five times ends like the one that was not
     CHECK(read_json(parts + "/summary.json")["levels"] == read_json(whole + "/summary.json")["levels"]);
 }
 
+TEST_CASE("a run begins with the weights of another one, on sequences of another length") {
+    const temporary_folder folder;
+    const std::string first = folder / "first", next = folder / "next", none = folder / "none";
+    REQUIRE(run<remembering>(copying(first, {"--steps", "1200"}), "remembering").code == 0);
+    // A rate of nothing: one update leaves the weights as they came.
+    const std::vector<std::string> still{"--steps",       "80",        "--set", "optimiser.learning_rate=0", "--set",
+                                         "task.steps=40", "--weights", first};
+    const finished begun = run<remembering>(copying(next, still), "remembering");
+    INFO(begun.err);
+    REQUIRE(begun.code == 0);
+    CHECK(read_json(next + "/config.json")["weights"] == first);
+    const auto from = safetensors::read(first + "/checkpoint/latest.safetensors");
+    const auto to = safetensors::read(next + "/checkpoint/latest.safetensors");
+    int compared = 0;
+    for (const auto& [name, t] : to.tensors) {
+        if (!to.contains("optimiser.first." + name)) continue;
+        CHECK(t.data == from.at(name).data);
+        CHECK(to.at("slow." + name).shape == t.shape);
+        ++compared;
+    }
+    CHECK(compared > 5);
+
+    refuses<remembering>(none, copying(none, {"--weights", folder / "nowhere"}),
+                         "there is no checkpoint in this folder");
+    refuses<cut>(none, copying(none, {"--weights", first, "--set", "controller.hidden=9"}), "is [");
+    const finished late =
+        run<remembering>({"train", "--out", next, "--resume", "--weights", folder / "nowhere"}, "remembering");
+    CHECK(late.code == 2);
+    CHECK(has(late.err, "began with those of"));
+}
+
 TEST_CASE("mistakes are one sentence") {
     const temporary_folder folder;
     const std::string out = folder / "run";

@@ -3,16 +3,14 @@
 
 // Presets of MemUP and its recurrent baselines on sequences (facts 3.4).
 //
-//   small      copies of five digits with a query token for each, a small predictor, Adam at 3e-3 that falls to 0:
-//   learns
-//              to copy over 60 or 120 steps in a minute (docs/results/memup.md)
+//   small      copies of five digits with a query token for each, a small predictor, Adam at 3e-3 that falls to 0;
+//              learns to copy over 60 or 120 steps in a minute (docs/results/memup.md)
 //   paper      ten digits and one query token; two LSTM layers of 128, dropout 0.1, K = 10, f = r = 20 (100 for
 //              T = 5020), batch 128, Adam 2e-4, averages every update
 //   published  what the authors' code does where it differs: f = 10, a head of 256, 20 000 updates of the predictor
 //              alone, then 1000 of the memory and 1000 of the predictor by turns, averages every 1000 updates
 //   tuned      the paper's tasks and sizes, and what made them learn here (ours): f = 5, forget biases of 3, contexts
-//   that learn
-//              where the targets are, batch 32, Adam at 2e-3 that falls to 0
+//              that learn where the targets are, batch 32, Adam at 2e-3 that falls to 0
 //
 // The setting that stands third in a line is one that only these models have.
 
