@@ -8,31 +8,16 @@
 #include <engram/memory/dnc.hpp>
 
 using namespace engram;
+using oracle::at;
+using oracle::flat;
+using oracle::matrix;
 using oracle::numbers;
+using oracle::spread;
+using oracle::zeros;
 using oracle::operator+;
 using alone = oracle::memory_alone<dnc>;
-using matrix = std::vector<numbers>;
 
 namespace {
-
-double softplus_of(double x) {
-    return x > 30 ? x : std::log1p(std::exp(x));
-}
-std::size_t at(int i) {
-    return static_cast<std::size_t>(i);
-}
-matrix zeros(int rows, int columns) {
-    return matrix(at(rows), numbers(at(columns)));
-}
-numbers flat(const matrix& rows) {
-    numbers all;
-    for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
-    return all;
-}
-void spread(const double* from, matrix& rows) {
-    for (auto& row : rows)
-        for (double& x : row) x = *from++;
-}
 
 /// One row of a batch.
 struct loops {
@@ -88,7 +73,7 @@ struct loops {
                 km += key[at(i)] * memory[at(n)][at(i)];
                 mm += memory[at(n)][at(i)] * memory[at(n)][at(i)];
             }
-            c[at(n)] = softplus_of(strength + s.strength_offset) * km / (std::sqrt(kk) * std::sqrt(mm) + 1e-6);
+            c[at(n)] = oracle::softplus(strength + s.strength_offset) * km / (std::sqrt(kk) * std::sqrt(mm) + 1e-6);
             top = std::max(top, c[at(n)]);
         }
         for (double& x : c) sum += x = std::exp(x - top);
@@ -243,10 +228,7 @@ std::vector<loops> rows_of(const alone& m, program<cpu<double>>& p, int B) {
     std::vector<loops> rows(at(B), loops(m));
     for (int b = 0; b < B; ++b) {
         loops& r = rows[at(b)];
-        const auto from = [&](const char* name) {
-            const auto state = p.state(name);
-            return state.data() + state.size() / at(B) * at(b);
-        };
+        const auto from = [&](const char* name) { return oracle::state_row(p, name, B, b); };
         spread(from("memory.memory"), r.memory);
         spread(from("memory.read_weight"), r.read_weight);
         spread(from("memory.write_weight"), r.write_weight);
@@ -259,23 +241,12 @@ std::vector<loops> rows_of(const alone& m, program<cpu<double>>& p, int B) {
     return rows;
 }
 
-/// What row b is shown at step t: cue, content and whether an episode begins.
-std::tuple<numbers, numbers, bool> shown(const alone& m, program<cpu<double>>& p, int B, int t, int b) {
-    const auto in = [&](int i) {
-        const char* name = alone::inputs[i];
-        return p.has_input(name) ? oracle::row(p.input(name), i % 2 ? m.sizes.held : m.sizes.observed, B, t, b)
-                                 : numbers{};
-    };
-    const bool all = m.settings.input == "all";
-    return {all ? in(0) + in(1) : in(1), all ? in(2) + in(3) : in(3), p.input("reset")[at(t * B + b)] > 0.5};
-}
-
 }  // namespace
 
 TEST_CASE("loops agree over random settings, states, steps and episodes") {
     constexpr int T = 6, B = 2;
-    oracle::worst_difference context, weight, left;
-    int steps = 0, heads = 0;
+    oracle::agreement all;
+    int heads = 0;
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         philox random(seed, 1);
         const auto s = drawn_settings(random);
@@ -300,45 +271,34 @@ TEST_CASE("loops agree over random settings, states, steps and episodes") {
             for (int t = 0; t < T; ++t)
                 for (int b = 0; b < B; ++b) {
                     auto& r = rows[at(b)];
-                    const auto [cue, content, reset] = shown(m, *p, B, t, b);
+                    const auto [cue, content, reset] = m.shown(*p, B, t, b);
                     r.order_by.clear();
                     for (const auto& v : ranked) r.order_by.push_back(oracle::row(p->output(v), t, b));
                     const numbers read = r.step(cue, content, reset);
-                    const auto place = message("settings ", seed, ", unroll ", unroll, ", step ", t, ", row ", b);
-                    context.compare(oracle::row(p->output(m.context), t, b), read, place);
-                    weight.compare(oracle::row(p->output(m.weight), t, b), flat(r.read_weight), place);
-                    ++steps;
+                    all.compare_step(m, *p, t, b, read, r.read_weight, message("settings ", seed, ", unroll ", unroll));
                 }
             for (int b = 0; b < B; ++b) {
-                const auto next = [&](const char* name) {
-                    const auto all = p->next_state(name);
-                    return oracle::row(all, static_cast<int>(all.size()) / B, B, 0, b);
-                };
+                const auto next = [&](const char* name) { return oracle::next_state_row(*p, name, B, b); };
                 const auto& r = rows[at(b)];
                 const auto place = message("settings ", seed, ", unroll ", unroll, ", row ", b);
-                left.compare(next("memory.memory"), flat(r.memory), "memory, ", place);
-                left.compare(next("memory.usage"), r.usage, "usage, ", place);
-                left.compare(next("memory.read_weight"), flat(r.read_weight), "read weights, ", place);
-                left.compare(next("memory.write_weight"), flat(r.write_weight), "write weights, ", place);
-                left.compare(next("memory.precedence"), flat(s.read_before_write ? r.older_precedence : r.precedence),
-                             "precedence, ", place);
+                all.left.compare(next("memory.memory"), flat(r.memory), "memory, ", place);
+                all.left.compare(next("memory.usage"), r.usage, "usage, ", place);
+                all.left.compare(next("memory.read_weight"), flat(r.read_weight), "read weights, ", place);
+                all.left.compare(next("memory.write_weight"), flat(r.write_weight), "write weights, ", place);
+                all.left.compare(next("memory.precedence"),
+                                 flat(s.read_before_write ? r.older_precedence : r.precedence), "precedence, ", place);
                 for (int h = 0; h < s.write_heads; ++h) {
                     const double* link = static_cast<link_matrices<double>&>(*p->bound_resource(at(h))).link(b);
-                    left.compare(numbers(link, link + s.slots * s.slots),
-                                 flat((s.read_before_write ? r.older_link : r.link)[at(h)]), "link, ", place);
+                    all.left.compare(numbers(link, link + s.slots * s.slots),
+                                     flat((s.read_before_write ? r.older_link : r.link)[at(h)]), "link, ", place);
                 }
             }
             p->carry();
         }
         for (const auto& r : rows) CHECK(r.order_agrees);
     }
-    MESSAGE(steps, " steps; context differs by ", context.value, " (", context.where, "), read weights by ",
-            weight.value, " (", weight.where, "), state by ", left.value, " (", left.where, ")");
-    CHECK(steps >= 1000);
+    all.check();
     CHECK(heads > 10);
-    CHECK(context.value <= 1e-9);
-    CHECK(weight.value <= 1e-9);
-    CHECK(left.value <= 1e-9);
 }
 
 namespace {
@@ -365,26 +325,16 @@ void prepare(const alone& m, program<cpu<double>>& p) {
 }  // namespace
 
 TEST_CASE("gradients through five steps, when usage lets them through") {
-    double worst = 0;
-    std::string where;
+    oracle::gradient_cases cases;
     for (const bool before : {true, false})
         for (const bool all : {true, false})
             for (const int heads : {1, 2}) {
                 auto s = small_settings(before, all, heads);
                 s.usage_gradient = true;
                 const alone m(s, {3, 4}, 11, 0.3, {all, true, all && before, before});
-                const auto report = check_gradients<cpu<double>>(*m.g, m.store, {.steps = 5, .batch = 2},
-                                                                 [&](auto& p) { prepare(m, p); });
-                INFO(report.where);
-                CHECK(report.worst <= 1e-6);
-                CHECK(report.same_bits_twice);
-                CHECK(report.compared > 100);
-                if (report.worst > worst) {
-                    worst = report.worst;
-                    where = report.where;
-                }
+                cases.check(m, 100, [&](auto& p) { prepare(m, p); });
             }
-    MESSAGE("worst relative error ", worst, " at ", where);
+    cases.tell();
 }
 
 // Differences of the library's loss would see what usage counts. Those of the loops hold it as it was first.
@@ -411,7 +361,7 @@ TEST_CASE("gradients through five steps, with the writes that usage counts held 
                     rows[at(b)].holds = !first;
                     // The write of the step before came from outside: the state is not a parameter.
                     for (int t = 0; t < T; ++t) {
-                        const auto [cue, content, reset] = shown(m, *p, B, t, b);
+                        const auto [cue, content, reset] = m.shown(*p, B, t, b);
                         for (const double x : rows[at(b)].step(cue, content, reset)) sum += (x + 0.3) * (x + 0.3);
                         for (const double x : flat(rows[at(b)].read_weight)) sum += (x + 0.3) * (x + 0.3);
                     }

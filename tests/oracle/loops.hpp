@@ -13,11 +13,29 @@
 namespace oracle {
 
 using numbers = std::vector<double>;
+using matrix = std::vector<numbers>;
 using engram::parameters;
 
 inline numbers operator+(numbers a, const numbers& b) {  // [a, b]
     a.insert(a.end(), b.begin(), b.end());
     return a;
+}
+
+inline std::size_t at(int i) {
+    return static_cast<std::size_t>(i);
+}
+inline matrix zeros(int rows, int columns) {
+    return matrix(at(rows), numbers(at(columns)));
+}
+inline numbers flat(const matrix& rows) {
+    numbers all;
+    for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
+    return all;
+}
+/// The inverse, into rows of their sizes.
+inline void spread(const double* from, matrix& rows) {
+    for (auto& row : rows)
+        for (double& x : row) x = *from++;
 }
 
 inline double weight(const parameters<double>& store, const std::string& name, int row, int column) {
@@ -44,6 +62,10 @@ inline numbers relu(numbers x) {
 }
 inline double sigmoid(double x) {
     return 1 / (1 + std::exp(-x));
+}
+
+inline double softplus(double x) {
+    return x > 30 ? x : std::log1p(std::exp(x));
 }
 
 inline numbers log_softmax(numbers x) {

@@ -8,28 +8,16 @@
 #include <engram/memory/lru_access.hpp>
 
 using namespace engram;
+using oracle::at;
+using oracle::flat;
+using oracle::matrix;
 using oracle::numbers;
+using oracle::spread;
+using oracle::zeros;
 using oracle::operator+;
 using alone = oracle::memory_alone<lru_access>;
-using matrix = std::vector<numbers>;
 
 namespace {
-
-std::size_t at(int i) {
-    return static_cast<std::size_t>(i);
-}
-matrix zeros(int rows, int columns) {
-    return matrix(at(rows), numbers(at(columns)));
-}
-numbers flat(const matrix& rows) {
-    numbers all;
-    for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
-    return all;
-}
-void spread(const double* from, matrix& rows) {
-    for (auto& row : rows)
-        for (double& x : row) x = *from++;
-}
 
 /// One row of a batch.
 struct loops {
@@ -135,22 +123,12 @@ void draw_states(program<Backend>& p, const lru_access::settings& s, philox& ran
     for (auto& x : p.state("memory.read_weight")) x = random.uniform() / static_cast<float>(s.slots);
 }
 
-std::tuple<numbers, numbers, bool> shown(const alone& m, program<cpu<double>>& p, int B, int t, int b) {
-    const auto in = [&](int i) {
-        const char* name = alone::inputs[i];
-        return p.has_input(name) ? oracle::row(p.input(name), i % 2 ? m.sizes.held : m.sizes.observed, B, t, b)
-                                 : numbers{};
-    };
-    const bool all = m.settings.input == "all";
-    return {all ? in(0) + in(1) : in(1), all ? in(2) + in(3) : in(3), p.input("reset")[at(t * B + b)] > 0.5};
-}
-
 }  // namespace
 
 TEST_CASE("loops agree over random settings, states, steps and episodes") {
     constexpr int T = 6, B = 2;
-    oracle::worst_difference context, weight, left;
-    int steps = 0, unset = 0;
+    oracle::agreement all;
+    int unset = 0;
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         philox random(seed, 1);
         const auto s = drawn_settings(random);
@@ -161,10 +139,7 @@ TEST_CASE("loops agree over random settings, states, steps and episodes") {
         if (random.below(3) > 0) draw_states(*p, s, random);
         std::vector<loops> rows(B, loops(m));
         for (int b = 0; b < B; ++b) {
-            const auto from = [&](const char* name) {
-                const auto state = p->state(name);
-                return state.data() + state.size() / at(B) * at(b);
-            };
+            const auto from = [&](const char* name) { return oracle::state_row(*p, name, B, b); };
             spread(from("memory.memory"), rows[at(b)].memory);
             spread(from("memory.read_weight"), rows[at(b)].read_weight);
             std::copy_n(from("memory.usage"), s.slots, rows[at(b)].usage.begin());
@@ -177,39 +152,27 @@ TEST_CASE("loops agree over random settings, states, steps and episodes") {
             for (int t = 0; t < T; ++t)
                 for (int b = 0; b < B; ++b) {
                     auto& r = rows[at(b)];
-                    const auto [cue, content, reset] = shown(m, *p, B, t, b);
+                    const auto [cue, content, reset] = m.shown(*p, B, t, b);
                     const numbers read = r.step(cue, content, reset);
-                    const auto place = message("settings ", seed, ", unroll ", unroll, ", step ", t, ", row ", b);
-                    context.compare(oracle::row(p->output(m.context), t, b), read, place);
-                    weight.compare(oracle::row(p->output(m.weight), t, b), flat(r.read_weight), place);
-                    ++steps;
+                    all.compare_step(m, *p, t, b, read, r.read_weight, message("settings ", seed, ", unroll ", unroll));
                 }
             for (int b = 0; b < B; ++b) {
-                const auto next = [&](const char* name) {
-                    const auto all = p->next_state(name);
-                    return oracle::row(all, static_cast<int>(all.size()) / B, B, 0, b);
-                };
+                const auto next = [&](const char* name) { return oracle::next_state_row(*p, name, B, b); };
                 const auto& r = rows[at(b)];
                 const auto place = message("settings ", seed, ", unroll ", unroll, ", row ", b);
-                left.compare(next("memory.memory"), flat(r.memory), "memory, ", place);
-                left.compare(next("memory.usage"), r.usage, "usage, ", place);
-                left.compare(next("memory.read_weight"), flat(r.read_weight), "read weights, ", place);
+                all.left.compare(next("memory.memory"), flat(r.memory), "memory, ", place);
+                all.left.compare(next("memory.usage"), r.usage, "usage, ", place);
+                all.left.compare(next("memory.read_weight"), flat(r.read_weight), "read weights, ", place);
             }
             p->carry();
         }
     }
-    MESSAGE(steps, " steps; context differs by ", context.value, " (", context.where, "), read weights by ",
-            weight.value, " (", weight.where, "), state by ", left.value, " (", left.where, ")");
-    CHECK(steps >= 1000);
+    all.check();
     CHECK(unset > 10);
-    CHECK(context.value <= 1e-9);
-    CHECK(weight.value <= 1e-9);
-    CHECK(left.value <= 1e-9);
 }
 
 TEST_CASE("gradients through five steps, an episode beginning among them") {
-    double worst = 0;
-    std::string where;
+    oracle::gradient_cases cases;
     for (const bool before : {true, false})
         for (const bool all : {true, false})
             for (const bool linear_gate : {true, false})
@@ -223,21 +186,12 @@ TEST_CASE("gradients through five steps, an episode beginning among them") {
                     s.gate = linear_gate ? "linear" : "parameter";
                     s.content = own ? "own" : "key";
                     const alone m(s, {3, 4}, 11, 0.3, {all, true, all && before, before});
-                    const auto report =
-                        check_gradients<cpu<double>>(*m.g, m.store, {.steps = 5, .batch = 2}, [&](auto& p) {
-                            philox random(5, 1);
-                            m.fill(p, 3);
-                            draw_states(p, s, random);
-                            p.input("reset")[5] = 1;
-                        });
-                    INFO(report.where);
-                    CHECK(report.worst <= 1e-6);
-                    CHECK(report.same_bits_twice);
-                    CHECK(report.compared > 70);
-                    if (report.worst > worst) {
-                        worst = report.worst;
-                        where = report.where;
-                    }
+                    cases.check(m, 70, [&](auto& p) {
+                        philox random(5, 1);
+                        m.fill(p, 3);
+                        draw_states(p, s, random);
+                        p.input("reset")[5] = 1;
+                    });
                 }
-    MESSAGE("worst relative error ", worst, " at ", where);
+    cases.tell();
 }

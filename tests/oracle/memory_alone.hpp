@@ -77,6 +77,16 @@ struct memory_alone {
         for (auto& x : p.input("reset")) x = episode > 0 && random.below(static_cast<std::uint32_t>(episode)) == 0;
     }
 
+    /// What row b is shown at step t: cue, content and whether an episode begins.
+    std::tuple<numbers, numbers, bool> shown(program<Backend>& p, int B, int t, int b) const {
+        const auto in = [&](int i) {
+            return p.has_input(inputs[i]) ? row(p.input(inputs[i]), i % 2 ? sizes.held : sizes.observed, B, t, b)
+                                          : numbers{};
+        };
+        const bool all = settings.input == "all";
+        return {all ? in(0) + in(1) : in(1), all ? in(2) + in(3) : in(3), p.input("reset")[at(t * B + b)] > 0.5};
+    }
+
 private:
     struct uneven {
         auto operator()(auto x) const { return square(x + 0.3); }
@@ -103,6 +113,66 @@ struct worst_difference {
             where = message(at...);
         }
     }
+};
+
+/// Row b of a state, where an unroll of B rows begins.
+template <class Backend>
+const double* state_row(program<Backend>& p, const char* name, int B, int b) {
+    const auto state = p.state(name);
+    return state.data() + state.size() / at(B) * at(b);
+}
+/// Row b of a state as the unroll leaves it.
+template <class Backend>
+numbers next_state_row(program<Backend>& p, const char* name, int B, int b) {
+    const auto all = p.next_state(name);
+    return row(all, static_cast<int>(all.size()) / B, B, 0, b);
+}
+
+/// How far a program is from the loops, over all steps that both have walked.
+struct agreement {
+    worst_difference context, weight, left;
+    int steps = 0;
+
+    /// One step of one row: what was read, and the read weights.
+    template <class Alone, class Backend>
+    void compare_step(const Alone& m, program<Backend>& p, int t, int b, const numbers& read, const matrix& weights,
+                      const std::string& place) {
+        const auto where = message(place, ", step ", t, ", row ", b);
+        context.compare(row(p.output(m.context), t, b), read, where);
+        weight.compare(row(p.output(m.weight), t, b), flat(weights), where);
+        ++steps;
+    }
+    /// The limit is 1e-9 of the largest number, after a thousand steps or more.
+    void check() const {
+        MESSAGE(steps, " steps; context differs by ", context.value, " (", context.where, "), read weights by ",
+                weight.value, " (", weight.where, "), state by ", left.value, " (", left.where, ")");
+        CHECK(steps >= 1000);
+        for (const auto* d : {&context, &weight, &left}) CHECK(d->value <= 1e-9);
+    }
+};
+
+/// Gradients of several models through five steps of two rows against central differences, to 1e-6.
+class gradient_cases {
+public:
+    /// `prepare` fills inputs and states; at least `least` numbers must have been compared.
+    template <class Memory, class Prepare>
+    void check(const memory_alone<Memory>& m, int least, Prepare prepare) {
+        const auto report =
+            check_gradients<cpu<double>>(*m.g, m.store, {.steps = 5, .batch = 2}, [&](auto& p) { prepare(p); });
+        INFO(report.where);
+        CHECK(report.worst <= 1e-6);
+        CHECK(report.same_bits_twice);
+        CHECK(report.compared > least);
+        if (report.worst > worst_) {
+            worst_ = report.worst;
+            where_ = report.where;
+        }
+    }
+    void tell() const { MESSAGE("worst relative error ", worst_, " at ", where_); }
+
+private:
+    double worst_ = 0;
+    std::string where_ = "nowhere";
 };
 
 }  // namespace oracle

@@ -6,15 +6,16 @@
 #include <engram/memory/ntm.hpp>
 
 using namespace engram;
+using oracle::at;
+using oracle::flat;
+using oracle::matrix;
 using oracle::numbers;
+using oracle::spread;
 using oracle::operator+;
 using alone = oracle::memory_alone<ntm>;
 
 namespace {
 
-double softplus_of(double x) {
-    return x > 30 ? x : std::log1p(std::exp(x));
-}
 numbers part(const numbers& x, std::size_t first, int count) {
     return {x.begin() + static_cast<std::ptrdiff_t>(first), x.begin() + static_cast<std::ptrdiff_t>(first) + count};
 }
@@ -46,7 +47,8 @@ struct loops {
 
     numbers address(const numbers& key, const numbers& raw, const numbers& previous) const {
         const std::size_t N = memory.size();
-        const double beta = softplus_of(raw[0]), gate = oracle::sigmoid(raw[1]), gamma = 1 + softplus_of(raw[5]);
+        const double beta = oracle::softplus(raw[0]), gate = oracle::sigmoid(raw[1]),
+                     gamma = 1 + oracle::softplus(raw[5]);
         numbers shift(3), content(N), gated(N), shifted(N, 0.0), w(N);
         double sum = 0;
         for (std::size_t o = 0; o < 3; ++o) sum += shift[o] = std::exp(raw[2 + o]);
@@ -109,17 +111,6 @@ struct loops {
     }
 };
 
-numbers flat(const std::vector<numbers>& rows) {
-    numbers all;
-    for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
-    return all;
-}
-void spread(std::span<double> from, int B, int b, std::vector<numbers>& rows) {
-    std::size_t at = from.size() / static_cast<std::size_t>(B) * static_cast<std::size_t>(b);
-    for (auto& row : rows)
-        for (double& x : row) x = from[at++];
-}
-
 ntm::settings drawn_settings(philox& random) {
     const auto upto = [&](std::uint32_t most) { return 1 + static_cast<int>(random.below(most)); };
     ntm::settings s;
@@ -138,8 +129,7 @@ ntm::settings drawn_settings(philox& random) {
 
 TEST_CASE("loops agree over random settings, states, steps and episodes") {
     constexpr int T = 6, B = 2;
-    oracle::worst_difference context, weight, left;
-    int steps = 0;
+    oracle::agreement all;
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         philox random(seed, 1);
         const auto s = drawn_settings(random);
@@ -164,56 +154,37 @@ TEST_CASE("loops agree over random settings, states, steps and episodes") {
             }
         std::vector<loops> rows(B, loops(m));
         for (int b = 0; b < B; ++b) {
-            spread(p->state("memory.memory"), B, b, rows[static_cast<std::size_t>(b)].memory);
-            spread(p->state("memory.read_weight"), B, b, rows[static_cast<std::size_t>(b)].read_weight);
-            spread(p->state("memory.write_weight"), B, b, rows[static_cast<std::size_t>(b)].write_weight);
+            auto& r = rows[at(b)];
+            spread(oracle::state_row(*p, "memory.memory", B, b), r.memory);
+            spread(oracle::state_row(*p, "memory.read_weight", B, b), r.read_weight);
+            spread(oracle::state_row(*p, "memory.write_weight", B, b), r.write_weight);
         }
         for (int unroll = 0; unroll < 2; ++unroll) {
             m.fill(*p, 100 * seed + static_cast<std::uint64_t>(unroll), 5);
             p->forward();
             for (int t = 0; t < T; ++t)
                 for (int b = 0; b < B; ++b) {
-                    const auto in = [&](int i) {
-                        const char* name = alone::inputs[i];
-                        return p->has_input(name)
-                                   ? oracle::row(p->input(name), i % 2 ? m.sizes.held : m.sizes.observed, B, t, b)
-                                   : numbers{};
-                    };
-                    auto& r = rows[static_cast<std::size_t>(b)];
-                    const bool all = s.input == "all";
-                    const numbers cue = all ? in(0) + in(1) : in(1), content = all ? in(2) + in(3) : in(3);
-                    const numbers read =
-                        r.step(cue, content, p->input("reset")[static_cast<std::size_t>(t * B + b)] > 0.5);
-                    const auto place = message("settings ", seed, ", unroll ", unroll, ", step ", t, ", row ", b);
-                    context.compare(oracle::row(p->output(m.context), t, b), read, place);
-                    weight.compare(oracle::row(p->output(m.weight), t, b), flat(r.read_weight), place);
-                    ++steps;
+                    auto& r = rows[at(b)];
+                    const auto [cue, content, reset] = m.shown(*p, B, t, b);
+                    const numbers read = r.step(cue, content, reset);
+                    all.compare_step(m, *p, t, b, read, r.read_weight, message("settings ", seed, ", unroll ", unroll));
                 }
             for (int b = 0; b < B; ++b) {
-                const auto next = [&](const char* name) {
-                    const auto all = p->next_state(name);
-                    return oracle::row(all, static_cast<int>(all.size()) / B, B, 0, b);
-                };
+                const auto next = [&](const char* name) { return oracle::next_state_row(*p, name, B, b); };
                 const auto& r = rows[static_cast<std::size_t>(b)];
                 const auto place = message("settings ", seed, ", unroll ", unroll, ", row ", b);
-                left.compare(next("memory.memory"), flat(r.memory), "memory, ", place);
-                left.compare(next("memory.read_weight"), flat(r.read_weight), "read weights, ", place);
-                left.compare(next("memory.write_weight"), flat(r.write_weight), "write weights, ", place);
+                all.left.compare(next("memory.memory"), flat(r.memory), "memory, ", place);
+                all.left.compare(next("memory.read_weight"), flat(r.read_weight), "read weights, ", place);
+                all.left.compare(next("memory.write_weight"), flat(r.write_weight), "write weights, ", place);
             }
             p->carry();
         }
     }
-    MESSAGE(steps, " steps; context differs by ", context.value, " (", context.where, "), read weights by ",
-            weight.value, " (", weight.where, "), state by ", left.value, " (", left.where, ")");
-    CHECK(steps >= 1000);
-    CHECK(context.value <= 1e-9);
-    CHECK(weight.value <= 1e-9);
-    CHECK(left.value <= 1e-9);
+    all.check();
 }
 
 TEST_CASE("gradients through five steps, episodes beginning among them") {
-    double worst = 0;
-    std::string where;
+    oracle::gradient_cases cases;
     for (const bool before : {true, false})
         for (const bool learned : {true, false})
             for (const bool all : {true, false}) {
@@ -227,18 +198,10 @@ TEST_CASE("gradients through five steps, episodes beginning among them") {
                 s.focus = learned ? "none" : "first";
                 s.input = all ? "all" : "held";
                 const alone m(s, {3, 4}, 11, 0.3, {all, true, all && before, before});
-                const auto report = check_gradients<cpu<double>>(*m.g, m.store, {.steps = 5, .batch = 2}, [&](auto& p) {
+                cases.check(m, 100, [&](auto& p) {
                     m.fill(p, 3);
                     for (const int at : {0, 1, 6}) p.input("reset")[static_cast<std::size_t>(at)] = 1;
                 });
-                INFO(report.where);
-                CHECK(report.worst <= 1e-6);
-                CHECK(report.same_bits_twice);
-                CHECK(report.compared > 100);
-                if (report.worst > worst) {
-                    worst = report.worst;
-                    where = report.where;
-                }
             }
-    MESSAGE("worst relative error ", worst, " at ", where);
+    cases.tell();
 }
