@@ -6,8 +6,7 @@
 //   small      T-Maze-LNR-100 in a few seconds (docs/results/memup.md); ours
 //   paper      the tables of facts 3.8 and 3.9
 //   published  what the authors' code does where it differs: 64 sequences a batch, Adam 5e-4, r = 1 with the error of
-//   the
-//              moving averages for a detector (errata U23)
+//              the moving averages for a detector (errata U23)
 //
 // The setting that stands third in a line is one that only these models have.
 
