@@ -49,7 +49,8 @@ public:
         written_.record(on);
         newer_ = true;
     }
-    /// Brings what the device has changed into the store, unless the host has edited it since: its values are sent then.
+    /// Brings what the device has changed into the store, unless the host has edited it since: its values are sent
+    /// then.
     void fetch(executor<Backend>& on, parameters<real>& store) {
         if (!newer_ || version_ != store.version()) return;
         written_.await(on);
