@@ -5,8 +5,8 @@
 #                       [DEVICES cuda emulated...])
 #
 # makes the target engram-<NAME>. With TYPE and HEADER it serves types outside the catalogue, such as a user's own
-# memory. DEVICES are what --device takes besides cpu. For cuda, engram_use_cuda() comes first: the program's main is
-# then compiled by nvcc (minutes), with the CUDA architectures of the build.
+# memory. DEVICES are what --device takes besides cpu. For cuda, engram_use_cuda() comes first: the agent is then traced
+# once more in a source that nvcc compiles (minutes), for the CUDA architectures of the build.
 #
 # What such programs share, engram::program, is compiled in the build that uses it, from the sources in `programs`: it
 # holds instances of the same templates as the program and must see the same flags. So set flags before the first use.
@@ -72,8 +72,9 @@ function(engram_add_ablation)
   endif()
   engram_use_program()
   set(source "${CMAKE_CURRENT_BINARY_DIR}/ablation/${NAME}.cpp")
-  # The bodies of a device's operations come before the agent that is traced for it.
+  set(sources "${source}")
   set(FIRST)
+  set(EXTERN)
   set(DEVICES)
   set(libraries engram_program)
   foreach(device IN LISTS arg_DEVICES)
@@ -81,14 +82,19 @@ function(engram_add_ablation)
     list(PREPEND libraries engram_program_${device})
     string(APPEND DEVICES ", engram::${device}<float>")
     if(device STREQUAL "cuda")
-      string(REGEX REPLACE "cpp$" "cu" source "${source}")
-      string(PREPEND FIRST "#include <engram/device/cuda.cuh>\n")
+      string(REGEX REPLACE "cpp$" "cu" traced "${source}")
+      configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/ablation.cu.in" "${traced}" @ONLY)
+      list(APPEND sources "${traced}")
+      string(APPEND EXTERN "extern template engram::traced_agent<engram::cuda<float>> "
+                           "engram::trace_agent<${TYPE}, engram::cuda<float>>(\n"
+                           "    const ${TYPE}::settings&, const engram::task_shape&, std::uint64_t, engram::purpose);\n")
     else()
+      # The bodies of a device's operations come before the agent that is traced for it.
       string(APPEND FIRST "#include <engram/device/operations.hpp>\n")
     endif()
   endforeach()
   configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/ablation.cpp.in" "${source}" @ONLY)
-  add_executable(engram-${NAME} "${source}")
+  add_executable(engram-${NAME} ${sources})
   target_include_directories(engram-${NAME} PRIVATE ${arg_INCLUDE})
   target_link_libraries(engram-${NAME} PRIVATE ${libraries} $<TARGET_NAME_IF_EXISTS:engram_build_flags>)
   if(ENGRAM_BIN_DIR)

@@ -22,7 +22,8 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/engramConfigVersion.cmak
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/engramConfig.cmake" "${PROJECT_BINARY_DIR}/engramConfigVersion.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/engramDependencies.cmake" "${PROJECT_SOURCE_DIR}/cmake/engramProgram.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/ablation.cpp.in" "${PROJECT_SOURCE_DIR}/cmake/cuda.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/ablation.cpp.in" "${PROJECT_SOURCE_DIR}/cmake/ablation.cu.in"
+              "${PROJECT_SOURCE_DIR}/cmake/cuda.cmake"
         DESTINATION "${package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 

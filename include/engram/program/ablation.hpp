@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // A program for one agent type: `int main(int argc, char** argv) { return run_ablation<my_agent>("my_agent", argc,
-// argv); }` trains, evaluates, describes and samples it on the host. run_ablation<my_agent, cuda<float>>, in a source
-// that nvcc compiles and that includes device/cuda.cuh first, does so on a GPU as well.
+// argv); }` trains, evaluates, describes and samples it on the host. run_ablation<my_agent, cuda<float>> does so on a
+// GPU as well, if a source that nvcc compiles instantiates trace_agent (cmake/ablation.cu.in).
 //
 // An agent is seen by the rest of the program as an `ablation`: its settings as text, and a way to trace it. A traced
 // model does not depend on the policies any more, so everything behind this face is compiled once, in engram_program.
@@ -132,7 +132,7 @@ public:
     }
     template <class Backend>
     traced_agent<Backend> trace_as(const task_shape& task, std::uint64_t seed, purpose why) const {
-        return Agent::template trace<Backend>(settings_, task, seed, why);
+        return trace_agent<Agent, Backend>(settings_, task, seed, why);
     }
     std::vector<const device_runs*> devices() const override { return {&runs_on<Devices>()...}; }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include <engram/core/pack.hpp>
 #include <engram/model/traced_agent.hpp>
 
 namespace engram {
@@ -46,6 +47,14 @@ const device_runs& runs_on();
 std::vector<const device_runs*> devices_of(const ablation& model);
 /// The one that --device names; throws, saying how to get it, if the program has none or it cannot be used here.
 const device_runs& find_device(const ablation& model, const std::string& name);
+
+/// An agent traced for a backend. For CUDA a program declares it extern: it is instantiated by a source of its own, the
+/// one that nvcc compiles. PackBytes keeps sources from linking whose flags mean packs of another width.
+template <class Agent, class Backend, int PackBytes = pack_bytes>
+traced_agent<Backend> trace_agent(const typename Agent::settings& settings, const task_shape& task, std::uint64_t seed,
+                                  purpose why) {
+    return Agent::template trace<Backend>(settings, task, seed, why);
+}
 
 /// A model that can be traced for a backend besides the host's.
 template <class Backend>
