@@ -66,7 +66,7 @@ struct ablation {
     virtual traced_agent<cpu<float>> trace(const task_shape& task, std::uint64_t seed,
                                            purpose why = purpose::learning) const = 0;
     /// Where it can run besides the host.
-    virtual std::vector<const device_runs*> devices() const = 0;
+    virtual std::vector<const device_runs*> devices() const { return {}; }
 };
 
 /// The model traced for a backend that its program was compiled for.
