@@ -35,8 +35,7 @@ public:
         if constexpr (device_backend<Backend>) {
             const std::string who = "--device " + name() + ": engram-" + config.model().name();
             require(config.model().learns() == learning_kind::acting, who,
-                    " is trained on the host alone; a device "
-                    "trains agents that learn as they act; use --device cpu");
+                    " is trained on the host alone; a device trains agents that learn as they act; use --device cpu");
             require(config.mode == "synchronous", who, " trains synchronously on a device, not ", config.mode,
                     "; use --mode synchronous or --device cpu");
         }
