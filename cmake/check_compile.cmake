@@ -2,6 +2,7 @@
 #   MODE=header   the header SOURCE, included twice and alone, compiles
 #   MODE=fail     SOURCE must not compile, and the message of its line 1 `// error: <fragment>` must appear
 #   MODE=cxx17    under the standard before, the first error of the header SOURCE is the sentence about C++20
+#   MODE=host     nothing that SOURCE includes belongs to CUDA, also where a toolkit lies on the compiler's path
 #   MODE=twin     SOURCE compiles with -DENGRAM_TWIN: it fails for the stated reason and for no other
 
 string(REPLACE "|" ";" SYSTEM "${SYSTEM}")
@@ -20,6 +21,8 @@ if(MODE STREQUAL "header")
 elseif(MODE STREQUAL "cxx17")
   file(WRITE "${SCRATCH}/cxx17.cpp" "#include <${SOURCE}>\n")
   list(APPEND command -std=c++17 "${SCRATCH}/cxx17.cpp")
+elseif(MODE STREQUAL "host")
+  list(APPEND command -M -x c++ "${SOURCE}")
 elseif(MODE STREQUAL "twin")
   list(APPEND command -DENGRAM_TWIN "${SOURCE}")
 else()
@@ -47,6 +50,11 @@ elseif(MODE STREQUAL "cxx17")
   string(REGEX MATCH "error: [^\n]*" first "${output}")
   if(status EQUAL 0 OR NOT first MATCHES "\"?engram needs C\\+\\+20: compile with -std=c\\+\\+20")
     message(FATAL_ERROR "${SOURCE} under C++17 should say first that engram needs C++20:\n${output}")
+  endif()
+elseif(MODE STREQUAL "host" AND status EQUAL 0)
+  string(REGEX MATCHALL "[^ \n]*(\\.cuh|/(cuda|cublas|cudnn|curand)[a-zA-Z0-9_]*\\.hp?p?)[ \n]" found "${output}")
+  if(NOT output MATCHES "engram/version.hpp" OR found)
+    message(FATAL_ERROR "${SOURCE}: a build for the host includes ${found}")
   endif()
 elseif(NOT status EQUAL 0)
   message(FATAL_ERROR "${SOURCE} does not compile:\n${output}")

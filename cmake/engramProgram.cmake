@@ -1,16 +1,19 @@
 # A program (train, evaluate, describe, sample) of one agent type, in the checkout, in a project that has it as a
 # subproject, and after find_package(engram):
 #
-#   engram_add_ablation(NAME lstm_mem [TYPE engram::catalogue::lstm_mem] [HEADER engram/catalogue.hpp] [INCLUDE dir...])
+#   engram_add_ablation(NAME lstm_mem [TYPE engram::catalogue::lstm_mem] [HEADER engram/catalogue.hpp] [INCLUDE dir...]
+#                       [DEVICES cuda emulated...])
 #
 # makes the target engram-<NAME>. With TYPE and HEADER it serves types outside the catalogue, such as a user's own
-# memory.
+# memory. DEVICES are what --device takes besides cpu. For cuda, engram_use_cuda() comes first: the agent is then traced
+# once more in a source that nvcc compiles (minutes), for the CUDA architectures of the build.
 #
 # What such programs share, engram::program, is compiled in the build that uses it, from the sources in `programs`: it
 # holds instances of the same templates as the program and must see the same flags. So set flags before the first use.
 # An installed engram has `programs` beside this folder, as the checkout does.
 
 include("${CMAKE_CURRENT_LIST_DIR}/engramDependencies.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/cuda.cmake")
 
 # engram_use_program(): makes engram::program, once a build, and finds what it needs in the caller's folder.
 function(engram_use_program)
@@ -22,16 +25,40 @@ function(engram_use_program)
     return()
   endif()
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../programs/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "emulated_runs.cpp$")
   add_library(engram_program STATIC EXCLUDE_FROM_ALL ${sources})
   add_library(engram::program ALIAS engram_program)
   target_link_libraries(engram_program PUBLIC engram::engram CLI11::CLI11 fmt::fmt
                                        PRIVATE $<TARGET_NAME_IF_EXISTS:engram_build_flags>)
 endfunction()
 
+# engram_use_device(): makes engram_program_<device>, which holds the runs on it, once a build.
+function(engram_use_device device)
+  engram_use_program()
+  if(TARGET engram_program_${device})
+    return()
+  endif()
+  set(programs "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../programs")
+  if(device STREQUAL "cuda")
+    if(NOT TARGET engram_cuda)
+      message(FATAL_ERROR "engram_add_ablation(... DEVICES cuda): call engram_use_cuda() at the top of the project first; "
+                          "it needs nvcc and cuBLAS")
+    endif()
+    add_library(engram_program_cuda STATIC EXCLUDE_FROM_ALL "${programs}/cuda_runs.cu")
+    target_link_libraries(engram_program_cuda PUBLIC engram_cuda)
+  elseif(device STREQUAL "emulated")
+    add_library(engram_program_emulated STATIC EXCLUDE_FROM_ALL "${programs}/emulated_runs.cpp")
+  else()
+    message(FATAL_ERROR "engram_add_ablation(... DEVICES ${device}): expected cuda or emulated")
+  endif()
+  target_link_libraries(engram_program_${device} PUBLIC engram_program
+                        PRIVATE $<TARGET_NAME_IF_EXISTS:engram_build_flags>)
+endfunction()
+
 function(engram_add_ablation)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TYPE;HEADER" "INCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TYPE;HEADER" "INCLUDE;DEVICES")
   if(NOT arg_NAME OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "engram_add_ablation(NAME name [TYPE type] [HEADER header] [INCLUDE dir...]): "
+    message(FATAL_ERROR "engram_add_ablation(NAME name [TYPE type] [HEADER header] [INCLUDE dir...] [DEVICES device...]): "
                         "bad arguments '${ARGN}'")
   endif()
   set(NAME "${arg_NAME}")
@@ -45,10 +72,31 @@ function(engram_add_ablation)
   endif()
   engram_use_program()
   set(source "${CMAKE_CURRENT_BINARY_DIR}/ablation/${NAME}.cpp")
+  set(sources "${source}")
+  set(FIRST)
+  set(EXTERN)
+  set(DEVICES)
+  set(libraries engram_program)
+  foreach(device IN LISTS arg_DEVICES)
+    engram_use_device(${device})
+    list(PREPEND libraries engram_program_${device})
+    string(APPEND DEVICES ", engram::${device}<float>")
+    if(device STREQUAL "cuda")
+      string(REGEX REPLACE "cpp$" "cu" traced "${source}")
+      configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/ablation.cu.in" "${traced}" @ONLY)
+      list(APPEND sources "${traced}")
+      string(APPEND EXTERN "extern template engram::traced_agent<engram::cuda<float>> "
+                           "engram::trace_agent<${TYPE}, engram::cuda<float>>(\n"
+                           "    const ${TYPE}::settings&, const engram::task_shape&, std::uint64_t, engram::purpose);\n")
+    else()
+      # The bodies of a device's operations come before the agent that is traced for it.
+      string(APPEND FIRST "#include <engram/device/operations.hpp>\n")
+    endif()
+  endforeach()
   configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/ablation.cpp.in" "${source}" @ONLY)
-  add_executable(engram-${NAME} "${source}")
+  add_executable(engram-${NAME} ${sources})
   target_include_directories(engram-${NAME} PRIVATE ${arg_INCLUDE})
-  target_link_libraries(engram-${NAME} PRIVATE engram_program $<TARGET_NAME_IF_EXISTS:engram_build_flags>)
+  target_link_libraries(engram-${NAME} PRIVATE ${libraries} $<TARGET_NAME_IF_EXISTS:engram_build_flags>)
   if(ENGRAM_BIN_DIR)
     set_target_properties(engram-${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${ENGRAM_BIN_DIR}")
   endif()

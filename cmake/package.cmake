@@ -11,7 +11,8 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/engram" DESTINATION "${CMAKE_IN
 install(EXPORT engramTargets NAMESPACE engram:: DESTINATION "${package_dir}")
 
 # What the programs of users' own agents share is installed as source: it must be compiled with their flags.
-file(GLOB program_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/programs/*.[ch]pp")
+file(GLOB program_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/programs/*.[ch]pp"
+     "${PROJECT_SOURCE_DIR}/programs/*.cu")
 install(FILES ${program_sources} DESTINATION "${CMAKE_INSTALL_DATADIR}/engram/programs")
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/engramConfig.cmake.in"
@@ -21,7 +22,8 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/engramConfigVersion.cmak
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/engramConfig.cmake" "${PROJECT_BINARY_DIR}/engramConfigVersion.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/engramDependencies.cmake" "${PROJECT_SOURCE_DIR}/cmake/engramProgram.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/ablation.cpp.in"
+              "${PROJECT_SOURCE_DIR}/cmake/ablation.cpp.in" "${PROJECT_SOURCE_DIR}/cmake/ablation.cu.in"
+              "${PROJECT_SOURCE_DIR}/cmake/cuda.cmake"
         DESTINATION "${package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 

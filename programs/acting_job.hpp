@@ -12,6 +12,7 @@
 #include <engram/train/asynchronous.hpp>
 #include <engram/train/phased_trainer.hpp>
 
+#include "prepared_agent.hpp"
 #include "training_run.hpp"
 
 namespace engram {
@@ -33,36 +34,38 @@ struct smoothed_reward {
 };
 
 /// Names of a trainer's losses, before its first update.
-inline std::vector<std::string> loss_names(trainer<cpu<float>>& t) {
+template <class Backend>
+std::vector<std::string> loss_names(trainer<Backend>& t) {
     std::vector<std::string> names;
     for (const auto& loss : t.shard(0).learner.losses()) names.push_back(loss.first);
     return names;
 }
-inline std::vector<std::string> loss_names(asynchronous_trainer<cpu<float>>& t) {
+template <class Backend>
+std::vector<std::string> loss_names(asynchronous_trainer<Backend>& t) {
     std::vector<std::string> names;
     for (const auto& loss : t.learner().losses()) names.push_back(loss.first);
     return names;
 }
-
-inline std::vector<std::string> loss_names(phased_trainer<cpu<float>>& t) {
+template <class Backend>
+std::vector<std::string> loss_names(phased_trainer<Backend>& t) {
     std::vector<std::string> names;
     for (const auto& loss : t.take_window().losses) names.push_back(loss.first);
     return names;
 }
 
 /// The trainer of a run's agent.
-template <class Trainer>
-std::unique_ptr<Trainer> make_trainer(const configuration& config, const prepared_run& run) {
+template <class Trainer, class Backend>
+std::unique_ptr<Trainer> make_trainer(const configuration& config, const prepared_agent<Backend>& run) {
     const auto seed = static_cast<std::uint64_t>(config.seed);
     const auto make = [&run, seed](int count, int first) {
         return make_environment(run.info.name, run.info.levels.front(), count, seed, static_cast<std::uint32_t>(first),
                                 run.options, run.stimuli);
     };
     const trainer_settings settings{config.run.rollout, config.run.optimiser, config.run.asynchronous};
-    if constexpr (std::is_same_v<Trainer, phased_trainer<cpu<float>>>) {
-        phase_parts<cpu<float>> parts;
+    if constexpr (std::is_same_v<Trainer, phased_trainer<Backend>>) {
+        phase_parts<Backend> parts;
         parts.trace = [&config, shape = run.agent.task, seed](purpose why) {
-            return config.model().trace(shape, seed, why);
+            return trace_on<Backend>(config.model(), shape, seed, why);
         };
         parts.environments = make;
         parts.play = std::make_shared<played_episodes>(
@@ -80,13 +83,14 @@ std::unique_ptr<Trainer> make_trainer(const configuration& config, const prepare
     }
 }
 
-template <class Trainer>
+/// Trainer: a template over the backend.
+template <template <class> class Trainer, class Backend>
 class acting_job {
 public:
     explicit acting_job(const configuration& config)
         : config_(config),
           run_(config),
-          trainer_(make_trainer<Trainer>(config_, run_)),
+          trainer_(make_trainer<Trainer<Backend>>(config_, run_)),
           losses_(loss_names(*trainer_)) {}
 
     void iterate() { trainer_->iterate(); }
@@ -95,7 +99,10 @@ public:
     std::int64_t steps_an_update() const {
         return std::int64_t{config_.run.rollout.unroll} * config_.run.rollout.environments;
     }
-    const parameters<float>& store() const { return *run_.agent.store; }
+    const parameters<float>& store() {
+        if constexpr (requires { trainer_->settle(); }) trainer_->settle();
+        return *run_.agent.store;
+    }
     std::string headline_name() const { return "reward"; }
     double headline_best() const { return static_cast<double>(run_.info.maximum_reward(run_.info.levels.front())); }
     double headline() const { return reward_.value(); }
@@ -163,8 +170,7 @@ public:
             evaluation_seed(static_cast<std::uint64_t>(config_.seed), "step " + std::to_string(steps()));
         std::string rows;
         for (const auto& level : run_.info.judged_levels()) {
-            const auto score =
-                evaluate_level(run_.agent, run_.agent.store, run_.maker(), level, episodes, seed, 50, interrupted);
+            const auto score = run_.score(level, episodes, seed, interrupted);
             if (score.episodes == 0) return "";
             rows += level_curve_row(steps(), level, score.episodes, score.mean, score.standard_error);
         }
@@ -181,8 +187,8 @@ public:
 
 private:
     const configuration& config_;
-    prepared_run run_;
-    std::unique_ptr<Trainer> trainer_;
+    prepared_agent<Backend> run_;
+    std::unique_ptr<Trainer<Backend>> trainer_;
     std::vector<std::string> losses_;
     smoothed_reward reward_;
 };

@@ -17,7 +17,7 @@ void add_train(CLI::App& app, arguments& a) {
     s->add_flag("--resume", a.resume, "continue from the folder's checkpoint, if there is one");
     s->add_option("--preset", a.preset, "small (default), paper, published or tuned");
     s->add_option("--threads", a.threads, "threads (one per core)");
-    s->add_option("--device", a.device, "cpu (default) or cuda");
+    s->add_option("--device", a.device, "cpu (default) or cuda, where the program was built with it");
     s->add_option("--data", a.data, "folder with mnist/ and omniglot/ (default: built-in stimuli)");
     s->add_option("--stimuli", a.stimuli, "auto (default), builtin, mnist or omniglot");
     s->add_option("--mode", a.mode, "synchronous (default) or asynchronous");
@@ -33,6 +33,7 @@ void add_train(CLI::App& app, arguments& a) {
 void add_evaluate(CLI::App& app, arguments& a) {
     auto* s = app.add_subcommand("evaluate", "evaluate a run's last checkpoint and note it in its summary.json");
     s->add_option("--from", a.from, "run folder");
+    s->add_option("--device", a.device, "cpu or cuda (that of the run)");
     s->add_option("--level", a.level, "a level, repeatable (all)");
     s->add_option("--episodes", a.episodes, "episodes per level (100)");
     s->add_option("--seed", a.seed, "seed of the episodes (that of the run)");
@@ -44,6 +45,7 @@ void add_describe(CLI::App& app, arguments& a) {
     auto* s = app.add_subcommand("describe", "the five policies, the parameters, the settings, the tasks");
     s->add_option("--preset", a.preset, "small (default), paper, published or tuned");
     s->add_option("--task", a.task, "task whose sizes are shown (the first of the list)");
+    s->add_option("--device", a.device, "only this device: what it is, or why it cannot be used");
     s->add_option("--set", a.set, "a setting: --set memory.slots=2048, or --memory.slots 2048");
 }
 
@@ -53,6 +55,7 @@ void add_sample(CLI::App& app, arguments& a) {
                            "what it does, to look at: one episode with what its memory read, or sequences and what "
                            "it draws (PNG, NPY)");
     s->add_option("--from", a.from, "run folder");
+    s->add_option("--device", a.device, "cpu or cuda (that of the run)");
     s->add_option("--level", a.level, "level (holdout_interpolate)");
     s->add_option("--out", a.out, "where to write (<run folder>/sample)");
     s->add_option("--seed", a.seed, "seed of the episode (that of the run)");

@@ -180,10 +180,11 @@ void configuration::from_json(const json& content, const std::string& source) {
 prepared_run::prepared_run(const configuration& config)
     : options(config.run.task),
       info(describe_task(config.task, options)),
-      stimuli(task_stimuli(config.task, options)),
-      agent(config.model().trace(
-          {{info.observation.height, info.observation.width, info.observation.channels}, info.actions},
-          static_cast<std::uint64_t>(config.seed))) {}
+      stimuli(task_stimuli(config.task, options)) {}
+
+task_shape prepared_run::shape() const {
+    return {{info.observation.height, info.observation.width, info.observation.channels}, info.actions};
+}
 
 std::vector<std::string> tasks_of(const ablation& model) {
     if (!model.learns_sequences()) return task_names();

@@ -28,6 +28,11 @@ task_shape shape_of_task(const configuration& config) {
 }  // namespace
 
 int describe(ablation& model, const arguments& a) {
+    if (a.device) {
+        const device_runs& on = find_device(model, *a.device);
+        fmt::print("{}: {}\n", on.name(), on.about());
+        return 0;
+    }
     configuration config(model);
     const auto tasks = tasks_of(model);
     config.task = a.task.value_or(tasks.front());
@@ -56,6 +61,9 @@ int describe(ablation& model, const arguments& a) {
     const auto settings = config.settings();
     for (const auto& s : settings) width = std::max(width, s.name.size());
     for (const auto& s : settings) out += fmt::format("  {:<{}}  {}\n", s.name, width, s.value);
+    out += "\ndevices\n";
+    for (const auto* on : devices_of(model))
+        out += fmt::format("  {:<12}{}\n", on->name(), on->refusal().empty() ? on->about() : on->refusal());
     out += "\ntasks\n";
     if (model.learns_sequences()) {
         for (const auto& name : tasks) {

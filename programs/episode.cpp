@@ -11,30 +11,7 @@ namespace engram {
 
 std::vector<recorded_step> play_episode(const prepared_run& run, const std::string& level, std::uint64_t seed,
                                         int longest) {
-    const std::uint64_t own = evaluation_seed(seed, level);
-    actor<cpu<float>> player(run.agent, run.agent.store, run.maker()(level, 1, own), own, 0);
-    std::vector<recorded_step> steps;
-    for (bool done = false; !done && static_cast<int>(steps.size()) < longest;) {
-        recorded_step now;
-        now.observation.resize(static_cast<std::size_t>(run.info.observation.size()));
-        player.environment().observe(0, now.observation.data());
-        now.event = player.event(0);
-        player.step();
-        done = player.done()[0] != 0;
-        now.action = static_cast<int>(player.action()[0]);
-        now.reward = player.reward()[0];
-        if (run.agent.read_weight) {
-            const auto weight = player.program().output(*run.agent.read_weight),
-                       when = player.program().output(*run.agent.read_when);
-            for (int i = 0; i < weight.width; ++i) {
-                const int written = static_cast<int>(when.data[i]);
-                if (written >= 0 && written < static_cast<int>(steps.size()))
-                    now.reads.push_back({written, weight.data[i]});
-            }
-        }
-        steps.push_back(std::move(now));
-    }
-    return steps;
+    return run.play(level, seed, longest);
 }
 
 namespace {
@@ -55,7 +32,7 @@ std::string base64(const bytes& data) {
 
 bool record_retrieval(const prepared_run& run, const std::string& ablation, std::uint64_t seed,
                       const std::string& path) {
-    if (!run.agent.read_weight) return false;
+    if (!run.tells_reads()) return false;
     const auto& levels = run.info.levels;
     const bool held_out = std::find(levels.begin(), levels.end(), "holdout_interpolate") != levels.end();
     const std::string level = held_out ? "holdout_interpolate" : levels.front();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <cstdio>
-#include <optional>
+#include <memory>
 
 #include <engram/program/commands.hpp>
 #include <engram/program/run_files.hpp>
@@ -16,6 +16,7 @@ int evaluate(ablation& model, const arguments& a) {
     require(file_exists(paths.config()), paths.folder, " is no run folder: it has no config.json");
     config.from_json(read_json(paths.config()), paths.config());
     if (a.data) config.set({{"task.data", *a.data}});
+    const device_runs& on = find_device(model, a.device.value_or(config.device));
     const auto seed = a.seed ? parse<std::int64_t>("--seed", *a.seed) : config.seed;
     const int episodes = a.episodes ? parse<int>("--episodes", *a.episodes) : 100;
     require(episodes > 0, "--episodes: expected 1 or more, got ", episodes);
@@ -29,14 +30,16 @@ int evaluate(ablation& model, const arguments& a) {
     json summary = file_exists(paths.summary()) ? read_json(paths.summary())
                                                 : json{{"ablation", model.name()}, {"task", config.task}};
     const auto episode_seed = static_cast<std::uint64_t>(seed);
-    std::optional<prepared_run> acting;
+    std::unique_ptr<prepared_run> acting;
     if (sequences) {
+        require(on.name() == "cpu", "--device ", on.name(), ": engram-", model.name(),
+                " is evaluated on the host alone; use --device cpu");
         prepared_sequences run(config);
         run.load_weights(file);
         if (!evaluate_levels(run, a.level, episodes, episode_seed, interrupted, summary)) return 130;
     } else {
-        acting.emplace(config);
-        load_weights(file, *acting->agent.store);
+        acting = on.prepare(config);
+        load_weights(file, acting->store());
         if (!evaluate_levels(*acting, a.level, episodes, episode_seed, interrupted, summary)) return 130;
     }
     try {

@@ -163,7 +163,7 @@ bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& le
                      const std::function<bool()>& stop, json& summary) {
     if (!summary.contains("levels") || !summary["levels"].is_object()) summary["levels"] = json::object();
     for (const std::string& level : levels.empty() ? run.info.judged_levels() : levels) {
-        const auto score = evaluate_level(run.agent, run.agent.store, run.maker(), level, episodes, seed, 50, stop);
+        const auto score = run.score(level, episodes, seed, stop);
         if (score.episodes == 0) return false;
         const auto& about = run.info.level(level);
         summary["levels"][level] = {{"episodes", score.episodes},

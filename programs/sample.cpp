@@ -58,11 +58,14 @@ int sample(ablation& model, const arguments& a) {
     configuration config(model);
     config.from_json(read_json(paths.config()), paths.config());
     if (a.data) config.set({{"task.data", *a.data}});
+    const device_runs& on = find_device(model, a.device.value_or(config.device));
     const int episodes = a.episodes ? parse<int>("--episodes", *a.episodes) : 0;
     require(episodes >= 0, "--episodes: expected 0 or more, got ", episodes);
     if (model.learns_sequences()) {
         require(episodes == 0, "--episodes: engram-", model.name(),
                 " learns from sequences; only agents play episodes");
+        require(on.name() == "cpu", "--device ", on.name(), ": engram-", model.name(),
+                " draws sequences on the host alone; use --device cpu");
         return sample_sequences(config, a);
     }
     require(!a.alone_from, "--alone-from: engram-", model.name(), " acts; only sequence models draw alone");
@@ -76,8 +79,9 @@ int sample(ablation& model, const arguments& a) {
     require(file_exists(paths.checkpoint()), paths.folder, " holds no checkpoint yet; train it first");
     const auto file = safetensors::read(paths.checkpoint());
     check_checkpoint(file, config, false);
-    const prepared_run run(config);
-    load_weights(file, *run.agent.store);
+    const auto prepared = on.prepare(config);
+    const prepared_run& run = *prepared;
+    load_weights(file, run.store());
 
     const auto steps = play_episode(run, level, static_cast<std::uint64_t>(seed));
     const std::string folder = a.out.value_or(paths.folder + "/sample");
@@ -96,7 +100,7 @@ int sample(ablation& model, const arguments& a) {
     write_gif(folder + "/episode.gif", film(run, steps), film_delay(run.options));
     write_steps(folder, run.info.observation, steps);
     std::string files = "observations.png, episode.gif, observations.npy, actions.npy, rewards.npy";
-    if (run.agent.read_weight) {
+    if (run.tells_reads()) {
         const int side = std::min(shown_steps, T), scale = std::max(1, 400 / side);
         picture image{side * scale, side * scale, 1, {}};
         for (int y = 0; y < image.height; ++y)

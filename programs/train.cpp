@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 
+#include <algorithm>
 #include <thread>
 
-#include <engram/train/truncated_trainer.hpp>
-
-#include "acting_job.hpp"
-#include "memup_job.hpp"
-#include "sequence_job.hpp"
+#include <engram/program/commands.hpp>
+#include <engram/program/run_files.hpp>
 
 namespace engram {
 
@@ -56,8 +54,7 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     if (a.stimuli) config.set({{"task.stimuli", *a.stimuli}});
     config.assign(a.set);
     require_known("mode", config.mode, std::vector<std::string>{"synchronous", "asynchronous"});
-    require_known("device", config.device, std::vector<std::string>{"cpu", "cuda"});
-    require(config.device == "cpu", "--device cuda: this build has no CUDA; use --device cpu");
+    find_device(config.model(), config.device).check(config);
     const bool sequences = config.model().learns_sequences();
     require(config.model().learns() != learning_kind::phases || config.mode == "synchronous", "--mode ", config.mode,
             ": engram-", config.model().name(), " trains in phases, and each of them is synchronous");
@@ -79,21 +76,7 @@ int train(ablation& model, const arguments& a) {
     configuration config(model);
     run_paths paths;
     configure(config, a, paths);
-    switch (model.learns()) {
-        case learning_kind::sequences:
-            return training_run<sequence_job<sequence_trainer<cpu<float>>>>(config, paths, a).go();
-        case learning_kind::unrolls:
-            return training_run<sequence_job<truncated_trainer<cpu<float>>>>(config, paths, a).go();
-        case learning_kind::predictions:
-            return training_run<memup_job>(config, paths, a).go();
-        case learning_kind::phases:
-            return training_run<acting_job<phased_trainer<cpu<float>>>>(config, paths, a).go();
-        case learning_kind::acting:
-            break;
-    }
-    if (config.mode == "asynchronous")
-        return training_run<acting_job<asynchronous_trainer<cpu<float>>>>(config, paths, a).go();
-    return training_run<acting_job<trainer<cpu<float>>>>(config, paths, a).go();
+    return find_device(model, config.device).train(config, paths, a);
 }
 
 }  // namespace engram

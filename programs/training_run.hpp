@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -252,7 +253,7 @@ private:
         safetensors own;
         job_.save(own);
         for (const auto& e : job_.store().entries())
-            for (const std::string& name : {e.name, "slow." + e.name}) {
+            for (const auto& name : std::array<std::string, 2>{e.name, "slow." + e.name}) {
                 if (!own.contains(name)) continue;
                 (void)from.values<float>(name, {e.rows, e.columns});
                 own.tensors.at(name) = from.at(name);

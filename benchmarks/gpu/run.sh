@@ -12,8 +12,8 @@ if ! command -v nvidia-smi > /dev/null || ! nvidia-smi -L > /dev/null 2>&1; then
 fi
 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv
 set -x
-cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON -DENGRAM_GPU_TESTS=ON -DENGRAM_CUDA_TEST_ARCHITECTURE=native \
-    -DENGRAM_BUILD_PROGRAMS=OFF -DENGRAM_BUILD_EXAMPLES=OFF
+cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON -DENGRAM_CUDA_PROGRAMS=ON \
+    -DENGRAM_CUDA_TEST_ARCHITECTURE=native -DCMAKE_CUDA_ARCHITECTURES=native -DENGRAM_BUILD_EXAMPLES=OFF
 cmake --build "$build" --target gpu_tests benchmark-gpu-updates -j "$(nproc)"
 ctest --test-dir "$build" -L gpu --output-on-failure
 "$build/bin/benchmark-gpu-updates"

@@ -5,50 +5,19 @@
 //
 //   benchmark-gpu-updates [repeats]
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
 #include <engram/device/cuda.cuh>
-
-#include <engram/auxiliary/cpc.hpp>
-#include <engram/auxiliary/no_auxiliary.hpp>
-#include <engram/controller/lstm.hpp>
-#include <engram/encoder/impala_resnet.hpp>
-#include <engram/encoder/mlp.hpp>
-#include <engram/learner/vtrace.hpp>
-#include <engram/memory/fifo_knn.hpp>
-#include <engram/memory/no_memory.hpp>
 #include <engram/model/laws.hpp>
 #include <engram/train/device_optimiser.hpp>
+
+#include "updates.hpp"
 
 namespace {
 
 using namespace engram;
-using clock_type = std::chrono::steady_clock;
-
-constexpr int T = 50, B = 16;
-
-double milliseconds_since(clock_type::time_point start) {
-    return std::chrono::duration<double, std::milli>(clock_type::now() - start).count();
-}
-
-template <class Agent>
-double on_the_host(const task_shape& task) {
-    auto a = Agent::template trace<cpu<float>>({}, task, 1);
-    program<cpu<float>> p(*a.g, a.store, {.steps = T, .batch = B, .gradients = true});
-    optimiser<float> adam({}, *a.store);
-    double best = 1e30;
-    for (int i = 0; i < 3; ++i) {
-        fill_randomly(p, a, 1);
-        const auto start = clock_type::now();
-        p.forward();
-        p.backward();
-        adam.update(*a.store, p.gradient(), 0);
-        best = std::min(best, milliseconds_since(start));
-    }
-    return best;
-}
+using namespace updates;
 
 template <class Agent>
 double on_the_device(const task_shape& task, product_precision precision, int repeats) {
@@ -94,9 +63,9 @@ int main(int count, char** arguments) try {
     std::printf("T = %d, B = %d, float; milliseconds an update, steps a second\n", T, B);
     std::printf("%-28s %10s %10s %10s %10s %10s %10s %10s\n", "model", "host", "fp32", "", "tf32", "", "bf16", "");
     const task_shape numbers{{1, 32, 1}, 6}, frames{{72, 96, 3}, 6};
-    row<agent<mlp, lstm, no_memory, no_auxiliary, vtrace>>("LSTM, numbers", numbers, repeats);
-    row<agent<mlp, lstm, fifo_knn, cpc, vtrace>>("LSTM+MEM+CPC, numbers", numbers, repeats);
-    row<agent<impala_resnet, lstm, fifo_knn, cpc, vtrace>>("LSTM+MEM+CPC, 72x96 frames", frames, repeats);
+    row<plain>("LSTM, numbers", numbers, repeats);
+    row<remembering>("LSTM+MEM+CPC, numbers", numbers, repeats);
+    row<seeing>("LSTM+MEM+CPC, 72x96 frames", frames, repeats);
     return 0;
 } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());

@@ -71,7 +71,7 @@ TEST_CASE("wrong types, ranges and missing values") {
     refuses(plus(train, {"--learner.discount", "2"}), "learner.discount: expected a number in 0..1, got 2");
     refuses(plus(train, {"--learner.discount", "nan"}), "learner.discount: expected a number");
     refuses(plus(train, {"--rollout.environments", "0"}), "rollout.environments: expected at least one, got 0");
-    refuses(plus(train, {"--device", "cuda"}), "this build has no CUDA");
+    refuses(plus(train, {"--device", "cuda"}), "was built without CUDA");
     refuses(plus(train, {"--stimuli", "mnist"}), "need a data folder");
     refuses(plus(train, {"--data", folder / "nothing"}), "has neither a folder mnist nor a folder omniglot");
     refuses(plus(train, {"surplus"}), "unexpected 'surplus'");

@@ -34,8 +34,8 @@ struct finished {
     std::string out, err;
 };
 
-/// A running program; `before` runs in the child first.
-template <class Agent = recalling>
+/// A running program; `before` runs in the child first. Devices: where it runs besides the host.
+template <class Agent = recalling, class... Devices>
 class child {
 public:
     explicit child(const std::vector<std::string>& arguments, const std::string& name = "recalling",
@@ -51,8 +51,9 @@ public:
         std::vector<char*> argv;
         for (auto& word : words) argv.push_back(word.data());
         argv.push_back(nullptr);
-        const int code =
-            redirected ? engram::run_ablation<Agent>(name.c_str(), static_cast<int>(words.size()), argv.data()) : 99;
+        const int code = redirected ? engram::run_ablation<Agent, Devices...>(
+                                          name.c_str(), static_cast<int>(words.size()), argv.data())
+                                    : 99;
         std::fflush(nullptr);
         ::_exit(code);
     }

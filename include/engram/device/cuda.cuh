@@ -318,4 +318,14 @@ inline bool cuda_is_usable(std::string& why) {
     return false;
 }
 
+/// Name, compute capability and memory of the device that is used: the first one that CUDA shows.
+inline std::string describe_cuda() {
+    cudaDeviceProp about;
+    check_cuda(cudaGetDeviceProperties(&about, 0), "device", "cudaGetDeviceProperties");
+    std::size_t free = 0, total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "device", "cudaMemGetInfo");
+    return message(about.name, ", compute capability ", about.major, ".", about.minor, ", ", free >> 20, " of ",
+                   total >> 20, " MiB free");
+}
+
 }  // namespace engram

@@ -76,8 +76,14 @@ public:
 
     emulated_block(Real* s, thread_order order) : scratch(s), order_(order) {}
 
+    // On both under nvcc, which checks for the device whatever a kernel may be instantiated with.
+#if defined(__CUDACC__)
+    template <class Phase>
+    __host__ __device__ void each(Phase phase) {
+#else
     template <class Phase>
     void each(Phase phase) {
+#endif
         for (int i = 0; i < Lanes; ++i) {
             const int lane = order_ == thread_order::ascending ? i : Lanes - 1 - i;
             // An odd multiplier permutes a power of two.

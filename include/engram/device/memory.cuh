@@ -30,6 +30,16 @@ inline void check_cublas(cublasStatus_t result, const std::string& who, const ch
             " failed on the device 'cuda': ", cublasGetStatusString(result));
 }
 
+/// The same for calls that allocate: says what was asked for and what there is.
+inline void check_cuda_allocation(cudaError_t result, std::size_t bytes, const char* call) {
+    if (result != cudaErrorMemoryAllocation) return check_cuda(result, "device memory", call);
+    cudaGetLastError();
+    std::size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    fail("device 'cuda': ", (bytes >> 20) + 1, " MiB were asked for, of ", total >> 20, " MiB ", free >> 20,
+         " MiB are free; use a smaller batch, a shorter unroll or fewer memory slots");
+}
+
 /// Numbers in device memory, zero at first.
 template <class T>
 class device_array {
@@ -37,15 +47,8 @@ public:
     device_array() = default;
     explicit device_array(std::size_t count) : size_(count) {
         if (count == 0) return;
-        const cudaError_t result = cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T));
-        if (result == cudaErrorMemoryAllocation) {
-            cudaGetLastError();
-            std::size_t free = 0, total = 0;
-            cudaMemGetInfo(&free, &total);
-            fail("device 'cuda': ", count * sizeof(T) >> 20, " MiB were asked for, of ", total >> 20, " MiB ",
-                 free >> 20, " MiB are free; use a smaller batch, a shorter unroll or fewer memory slots");
-        }
-        check_cuda(result, "device memory", "cudaMalloc");
+        check_cuda_allocation(cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T)), count * sizeof(T),
+                              "cudaMalloc");
         check_cuda(cudaMemset(data_, 0, count * sizeof(T)), "device memory", "cudaMemset");
         // Streams of programs do not wait for the one that cudaMemset uses.
         check_cuda(cudaStreamSynchronize(nullptr), "device memory", "cudaStreamSynchronize");
@@ -85,9 +88,10 @@ struct cuda_allocator {
     T* allocate(std::size_t count) {
         void* memory = nullptr;
         if constexpr (Managed)
-            check_cuda(cudaMallocManaged(&memory, count * sizeof(T)), "device memory", "cudaMallocManaged");
+            check_cuda_allocation(cudaMallocManaged(&memory, count * sizeof(T)), count * sizeof(T),
+                                  "cudaMallocManaged");
         else
-            check_cuda(cudaMallocHost(&memory, count * sizeof(T)), "device memory", "cudaMallocHost");
+            check_cuda_allocation(cudaMallocHost(&memory, count * sizeof(T)), count * sizeof(T), "cudaMallocHost");
         return static_cast<T*>(memory);
     }
     void deallocate(T* memory, std::size_t) { Managed ? cudaFree(memory) : cudaFreeHost(memory); }

@@ -24,4 +24,5 @@
 #include <engram/device/ops/receive_gradient.hpp>
 #include <engram/device/ops/returns.hpp>
 #include <engram/device/ops/rows.hpp>
+#include <engram/device/ops/table_product.hpp>
 #include <engram/device/ops/time.hpp>

@@ -7,6 +7,7 @@
 // forward(); what the device's optimiser has changed is fetched into the store when somebody asks for it.
 
 #include <memory>
+#include <mutex>
 
 #include <engram/core/parameters.hpp>
 #include <engram/device/executor.hpp>
@@ -32,8 +33,10 @@ public:
     real* data() { return values_.data(); }
     std::ptrdiff_t size() const { return static_cast<std::ptrdiff_t>(values_.size()); }
 
-    /// Sends the host's values if they are newer; what `on` is given next sees the newest.
+    /// Sends the host's values if they are newer; what `on` is given next sees the newest. Threads with programs of
+    /// their own may call it together.
     void refresh(executor<Backend>& on, const parameters<real>& store) {
+        const std::lock_guard lock(refreshing_);
         written_.await(on);
         if (version_ == store.version()) return;
         on.upload(store.flat().data(), values_.data(), size());
@@ -46,9 +49,10 @@ public:
         written_.record(on);
         newer_ = true;
     }
-    /// Brings what the device has changed into the store.
+    /// Brings what the device has changed into the store, unless the host has edited it since: its values are sent
+    /// then.
     void fetch(executor<Backend>& on, parameters<real>& store) {
-        if (!newer_) return;
+        if (!newer_ || version_ != store.version()) return;
         written_.await(on);
         {
             auto edit = store.edit();
@@ -61,6 +65,7 @@ public:
 private:
     typename executor<Backend>::buffer values_;
     typename executor<Backend>::fence written_;
+    std::mutex refreshing_;
     std::int64_t version_ = -1;
     bool newer_ = false;
 };

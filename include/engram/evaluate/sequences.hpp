@@ -128,8 +128,8 @@ private:
     static std::vector<var<Backend>> outputs(const traced_agent<Backend>& m) {
         if (!m.generative) return {m.logits};
         std::vector<var<Backend>> all{m.generative->divergence, m.generative->log_likelihood, m.generative->frame};
-        for (const auto& v : {m.slot_read_weight, m.slot_write_weight})
-            if (v) all.push_back(*v);
+        for (const auto* v : {&m.slot_read_weight, &m.slot_write_weight})
+            if (*v) all.push_back(**v);
         return all;
     }
     const sequence_info& info() const { return batch_.source().info(); }

@@ -75,7 +75,7 @@ public:
     engram::executor<Backend>& executor() { return executor_; }
     /// Weights, gradient and a variable as kernels see them.
     device_weights<Backend>& device_weights_in_use() requires device_backend<Backend> { return *weights_; }
-    const real* device_gradient() const { return gradient_.data(); }
+    real* device_gradient() { return gradient_.data(); }
     operand<real> on_device(const variable& v) { return place_view(v, false); }
     const plan_options& options() const { return options_; }
     const engram::plan& planned() const { return plan_; }

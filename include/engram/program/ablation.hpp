@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // A program for one agent type: `int main(int argc, char** argv) { return run_ablation<my_agent>("my_agent", argc,
-// argv); }` trains, evaluates, describes and samples it.
+// argv); }` trains, evaluates, describes and samples it on the host. run_ablation<my_agent, cuda<float>> does so on a
+// GPU as well, if a source that nvcc compiles instantiates trace_agent (cmake/ablation.cu.in).
 //
 // An agent is seen by the rest of the program as an `ablation`: its settings as text, and a way to trace it. A traced
 // model does not depend on the policies any more, so everything behind this face is compiled once, in engram_program.
@@ -19,6 +20,7 @@
 #include <engram/model/agent.hpp>
 #include <engram/model/remembering.hpp>
 #include <engram/program/compiled_operations.hpp>
+#include <engram/program/device_runs.hpp>
 
 namespace engram {
 
@@ -63,7 +65,19 @@ struct ablation {
     bool learns_sequences() const { return learns() != learning_kind::acting && learns() != learning_kind::phases; }
     virtual traced_agent<cpu<float>> trace(const task_shape& task, std::uint64_t seed,
                                            purpose why = purpose::learning) const = 0;
+    /// Where it can run besides the host.
+    virtual std::vector<const device_runs*> devices() const { return {}; }
 };
+
+/// The model traced for a backend that its program was compiled for.
+template <class Backend>
+traced_agent<Backend> trace_on(const ablation& model, const task_shape& task, std::uint64_t seed,
+                               purpose why = purpose::learning) {
+    if constexpr (!device_backend<Backend>)
+        return model.trace(task, seed, why);
+    else
+        return dynamic_cast<const traceable<Backend>&>(model).trace_for(Backend{}, task, seed, why);
+}
 
 /// Name of a policy: its member `name`, or that of its type without namespaces.
 template <class P>
@@ -80,8 +94,17 @@ std::string policy_name() {
     }
 }
 
-template <class Agent>
-class ablation_of final : public ablation {
+/// Lets Model, which has a member trace_as<Backend>(), be traced for a device.
+template <class Model, class Backend>
+struct traces_for : traceable<Backend> {
+    traced_agent<Backend> trace_for(Backend, const task_shape& task, std::uint64_t seed, purpose why) const override {
+        return static_cast<const Model&>(*this).template trace_as<Backend>(task, seed, why);
+    }
+};
+
+/// Devices: backends besides the host's.
+template <class Agent, class... Devices>
+class ablation_of final : public ablation, public traces_for<ablation_of<Agent, Devices...>, Devices>... {
 public:
     explicit ablation_of(std::string name) : name_(std::move(name)) {}
 
@@ -105,8 +128,13 @@ public:
         return sequences ? learning_kind::sequences : learning_kind::acting;
     }
     traced_agent<cpu<float>> trace(const task_shape& task, std::uint64_t seed, purpose why) const override {
-        return Agent::template trace<cpu<float>>(settings_, task, seed, why);
+        return trace_as<cpu<float>>(task, seed, why);
     }
+    template <class Backend>
+    traced_agent<Backend> trace_as(const task_shape& task, std::uint64_t seed, purpose why) const {
+        return trace_agent<Agent, Backend>(settings_, task, seed, why);
+    }
+    std::vector<const device_runs*> devices() const override { return {&runs_on<Devices>()...}; }
 
 private:
     std::string name_;
@@ -120,10 +148,10 @@ private:
 template <int PackBytes>
 int run_program(ablation& model, int argc, char** argv);
 
-/// A whole program of one agent type; call it from main().
-template <class Agent>
+/// A whole program of one agent type; call it from main(). Devices: where --device lets it run besides the host.
+template <class Agent, class... Devices>
 int run_ablation(const char* name, int argc, char** argv) {
-    ablation_of<Agent> model(name);
+    ablation_of<Agent, Devices...> model(name);
     return run_program<pack_bytes>(model, argc, argv);
 }
 

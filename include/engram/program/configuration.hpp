@@ -65,15 +65,28 @@ json settings_to_json(const std::vector<setting>& settings);
 /// The inverse: names and texts.
 std::vector<std::pair<std::string, std::string>> settings_from_json(const json& settings, const std::string& source);
 
-/// A configuration's task, its images, and its agent.
+struct recorded_step;
+
+/// A configuration's task, its images, and its agent, which is on some device.
 struct prepared_run {
     explicit prepared_run(const configuration& config);
+    virtual ~prepared_run() = default;
     level_maker maker() const;
+    task_shape shape() const;
+
+    /// The agent's weights.
+    virtual parameters<float>& store() const = 0;
+    /// Whether its memory tells what it read.
+    virtual bool tells_reads() const = 0;
+    /// evaluate_level() for the agent and its weights.
+    virtual level_score score(const std::string& level, int episodes, std::uint64_t seed,
+                              const std::function<bool()>& stop) const = 0;
+    /// play_episode() of program/episode.hpp.
+    virtual std::vector<recorded_step> play(const std::string& level, std::uint64_t seed, int longest) const = 0;
 
     task_options options;
     task_info info;
     std::shared_ptr<const stimulus_set> stimuli;
-    traced_agent<cpu<float>> agent;
 };
 
 /// The tasks that a model can be trained on.

@@ -6,9 +6,12 @@
 // Equations: kernels/optimiser.hpp. The norm is summed in two launches; the update reads it and the step's rates from
 // device memory, so a step is always the same three launches and is replayed like a sweep. A gradient that is not
 // finite changes no number; norm() tells. Weights are those that the plans over the store read on the device; fetch()
-// of device/weights.hpp brings them to the host.
+// of device/weights.hpp brings them to the host. Moments are copied to the host when a checkpoint asks for them.
 
 #include <cmath>
+#include <deque>
+#include <span>
+#include <vector>
 
 #include <engram/device/kernel.hpp>
 #include <engram/train/optimiser.hpp>
@@ -85,6 +88,14 @@ struct update_number {
     }
 };
 
+/// to[i] += from[i].
+template <class Real>
+struct add_number {
+    Real* to;
+    const Real* from;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const { to[i] += from[i]; }
+};
+
 template <device_backend Backend>
 class device_optimiser {
 public:
@@ -102,15 +113,30 @@ public:
           rates_(1) {}
 
     /// One update by the gradient that `learner` holds; `progress` in [0, 1] places it on the schedule. Does not wait.
-    void update(program<Backend>& learner, double progress) {
+    void update(program<Backend>& learner, double progress) { update(std::vector{&learner}, progress); }
+    /// The same by the sum of the gradients of programs that share a store, added up in their order in the first one's.
+    void update(const std::vector<program<Backend>*>& learners, double progress) {
+        program<Backend>& learner = *learners.front();
         auto& on = learner.executor();
+        on_ = &on;
+        while (done_.size() < learners.size()) done_.emplace_back();
+        for (std::size_t i = 1; i < learners.size(); ++i) {
+            done_[i].record(learners[i]->executor());
+            done_[i].await(on);
+        }
+        if (std::exchange(host_is_newer_, false)) {
+            on.upload(host_first_.data(), first_.data(), count_);
+            on.upload(host_second_.data(), second_.data(), count_);
+        }
         ++updates_;
         sent_ = rates(progress);
         on.upload(reinterpret_cast<const real*>(&sent_), reinterpret_cast<real*>(rates_.data()),
                   static_cast<std::ptrdiff_t>(sizeof(sent_) / sizeof(real)));
         real* const weights = learner.device_weights_in_use().data();
-        const real* const gradient = learner.device_gradient();
+        real* const gradient = learner.device_gradient();
         on.replay(2, std::vector<std::shared_ptr<void>>{}, [&] {
+            for (std::size_t i = 1; i < learners.size(); ++i)
+                on.launch("sum", count_, add_number<real>{gradient, learners[i]->device_gradient()});
             on.launch_blocks("norm", blocks_, square_sums<real>::lanes,
                              square_sums<real>{gradient, count_, partial_.data()});
             on.launch_blocks("clip", 1, clip_factor<real>::lanes,
@@ -128,9 +154,23 @@ public:
         on.download(result_.data(), value, 2);
         return static_cast<double>(value[0]);
     }
+    double learning_rate(double progress) const { return schedule_.learning_rate(progress); }
+    std::int64_t& updates() { return updates_; }
     std::int64_t updates() const { return updates_; }
+    /// The host's copies of the moments, in the layout of the store. What the caller writes there is sent with the next
+    /// update.
+    std::span<real> first_moment() { return fetch(), host_first_; }
+    std::span<real> second_moment() { return fetch(), host_second_; }
 
 private:
+    void fetch() {
+        if (std::exchange(host_is_newer_, true)) return;
+        host_first_.resize(first_.size());
+        host_second_.resize(second_.size());
+        if (!on_) return;  // zero, as before any update
+        on_->download(first_.data(), host_first_.data(), count_);
+        on_->download(second_.data(), host_second_.data(), count_);
+    }
     template <bool Adam>
     void step(executor<Backend>& on, real* weights, const real* gradient) {
         on.launch(
@@ -170,6 +210,10 @@ private:
     typename executor<Backend>::buffer first_, second_, partial_, result_;
     typename executor<Backend>::template array<update_rates<real>> rates_;
     update_rates<real> sent_{};
+    std::deque<typename executor<Backend>::fence> done_;  // what the other learners were given
+    executor<Backend>* on_ = nullptr;                     // of the last update
+    std::vector<real> host_first_, host_second_;
+    bool host_is_newer_ = false;
     std::int64_t updates_ = 0;
 };
 

@@ -70,14 +70,14 @@ void load_values(const safetensors& file, const std::string& prefix, parameters<
     });
 }
 
-/// Weights and the optimiser's moments.
-template <class Real>
-void save_weights(safetensors& file, const parameters<Real>& store, optimiser<Real>& moments) {
+/// Weights and the optimiser's moments, which may have to be fetched from a device.
+template <class Real, class Optimiser>
+void save_weights(safetensors& file, const parameters<Real>& store, Optimiser& moments) {
+    const std::span<Real> first = moments.first_moment(), second = moments.second_moment();
     each_parameter(store, [&](const std::string& name, const auto& shape, std::ptrdiff_t at, std::size_t n) {
         file.add<Real>(name, shape, std::span<const Real>(store.flat().data() + at, n));
-        file.add<Real>("optimiser.first." + name, shape, std::span<const Real>(moments.first_moment().data() + at, n));
-        file.add<Real>("optimiser.second." + name, shape,
-                       std::span<const Real>(moments.second_moment().data() + at, n));
+        file.add<Real>("optimiser.first." + name, shape, std::span<const Real>(first.data() + at, n));
+        file.add<Real>("optimiser.second." + name, shape, std::span<const Real>(second.data() + at, n));
     });
 }
 
@@ -102,8 +102,9 @@ void check_weights(const safetensors& file, const parameters<Real>& store) {
 }
 
 /// The same back.
-template <class Real>
-void load_weights(const safetensors& file, parameters<Real>& store, optimiser<Real>& moments) {
+template <class Real, class Optimiser>
+void load_weights(const safetensors& file, parameters<Real>& store, Optimiser& moments) {
+    const std::span<Real> first = moments.first_moment(), second = moments.second_moment();
     auto edit = store.edit();
     each_parameter(store, [&](const std::string& name, const auto&, std::ptrdiff_t at, std::size_t) {
         const auto put = [&](const std::string& from, Real* to) {
@@ -111,8 +112,8 @@ void load_weights(const safetensors& file, parameters<Real>& store, optimiser<Re
             std::copy(values.begin(), values.end(), to);
         };
         put(name, edit.flat().data() + at);
-        put("optimiser.first." + name, moments.first_moment().data() + at);
-        put("optimiser.second." + name, moments.second_moment().data() + at);
+        put("optimiser.first." + name, first.data() + at);
+        put("optimiser.second." + name, second.data() + at);
     });
 }
 

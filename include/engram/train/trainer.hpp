@@ -96,6 +96,9 @@ struct training_shard : learner_part<Backend> {
     /// stand; they do so by themselves as long as both had equal weights.
     void act(bool aligned) {
         if (aligned) align_resources();
+        if constexpr (device_backend<Backend>)
+            // Asked for again, since a device is sent what the host has written since it asked.
+            for (const auto& b : this->inputs.states) (void)this->learner.state(b.name);
         recorder.record(this->inputs);
     }
 
@@ -213,8 +216,12 @@ public:
     /// Their rows one after the other are the environments in order.
     std::size_t shards() const { return shards_.size(); }
 
+    /// The newest weights are in the store; on a device they are elsewhere while it trains.
+    void settle() { fetch_weights(shards_[0]->learner, *agent_->store); }
+
     /// Adds everything that the next iteration depends on.
     void save(safetensors& file) {
+        settle();
         save_weights(file, *agent_->store, optimiser_);
         save_counters(file, mode, {steps_, optimiser_.updates(), std::int64_t{pool_.size()}});
         for (std::size_t i = 0; i < shards_.size(); ++i) {
@@ -266,8 +273,7 @@ private:
         for (auto& s : part) programs.push_back(&s->learner);
         const double loss = sum_losses(programs);
         window_.learning_rate = optimiser_.learning_rate(progress());
-        window_.gradient_norm += share * update_weights(optimiser_, *agent_->store, sum_gradients(programs), loss,
-                                                        steps_, progress(), programs);
+        window_.gradient_norm += share * update_weights(optimiser_, *agent_->store, loss, steps_, progress(), programs);
         window_.loss += share * loss;
         add_losses(window_.losses, programs, share);
     }
@@ -283,7 +289,7 @@ private:
     trainer_settings settings_;
     std::uint64_t seed_;
     std::int64_t total_steps_, steps_ = 0;
-    optimiser<real> optimiser_;
+    optimiser_of<Backend> optimiser_;
     std::vector<std::unique_ptr<training_shard<Backend>>> shards_;
     thread_pool pool_;
     training_window window_;

@@ -97,7 +97,7 @@ public:
     recording_actor(const traced_agent<Backend>& agent, std::shared_ptr<parameters<real>> store,
                     std::unique_ptr<batch_environment> environment, std::uint64_t seed, int first_row,
                     const unroll_blocks<real>& layout)
-        : actor_(agent, std::move(store), std::move(environment), seed, first_row) {
+        : actor_(agent, std::move(store), std::move(environment), seed, first_row), records_(agent.records) {
         for (const auto& b : layout.steps) sources_.push_back(source_of(agent, b.name));
         for (const auto& b : layout.states) states_.push_back(actor_.program().state(b.name));
     }
@@ -106,6 +106,8 @@ public:
 
     /// Acts for T steps.
     void record(const unroll_blocks<real>& to) {
+        if constexpr (device_backend<Backend>)
+            for (const auto& b : to.states) (void)actor_.program().state(b.name);  // fetched to where states_ look
         for (std::size_t i = 0; i < states_.size(); ++i)
             std::copy(states_[i].begin(), states_[i].end(), to.states[i].data.begin());
         const auto batch = static_cast<std::size_t>(actor_.batch());
@@ -113,6 +115,8 @@ public:
         for (std::size_t t = 0; t < steps; ++t) {
             write(to, t, true);
             actor_.step();
+            if constexpr (device_backend<Backend>)
+                for (const auto& r : records_) (void)actor_.program().output(r);  // to where sources_ look
             write(to, t, false);
             for (std::size_t b = 0; b < batch; ++b)
                 to.continues.data[t * batch + b] = actor_.done()[b] ? real(0) : real(1);
@@ -154,6 +158,7 @@ private:
     }
 
     actor<Backend> actor_;
+    std::vector<var<Backend>> records_;
     std::vector<source> sources_;
     std::vector<std::span<real>> states_;
 };

@@ -14,6 +14,7 @@
 
 #include <engram/core/error.hpp>
 #include <engram/graph/program.hpp>
+#include <engram/train/device_optimiser.hpp>
 #include <engram/train/optimiser.hpp>
 
 namespace engram {
@@ -59,6 +60,48 @@ double update_weights(optimiser<typename Backend::real>& by, parameters<typename
     const double norm = by.update(store, gradient, progress);
     if (!std::isfinite(norm)) refuse("gradient norm", norm);
     return norm;
+}
+
+template <class Backend>
+struct optimiser_of_backend {
+    using type = optimiser<typename Backend::real>;
+};
+template <device_backend Backend>
+struct optimiser_of_backend<Backend> {
+    using type = device_optimiser<Backend>;
+};
+/// What changes the weights where they are: on the host or on a device.
+template <class Backend>
+using optimiser_of = typename optimiser_of_backend<Backend>::type;
+
+/// One step by the sum of the programs' gradients, wherever they are. Returns and throws as above; waits for a device.
+template <class Backend>
+double update_weights(optimiser_of<Backend>& by, parameters<typename Backend::real>& store, double loss,
+                      std::int64_t step, double progress, const std::vector<program<Backend>*>& programs) {
+    if constexpr (!device_backend<Backend>) {
+        return update_weights(by, store, sum_gradients(programs), loss, step, progress, programs);
+    } else {
+        const auto refuse = [&](const char* what, double number) {
+            std::string where;
+            for (auto* p : programs)
+                if (where.empty()) where = p->first_non_finite();
+            stop_training(step, what, number, where);
+        };
+        if (!std::isfinite(loss)) refuse("loss", loss);
+        by.update(programs, progress);
+        const double norm = by.norm(programs[0]->executor());
+        if (!std::isfinite(norm)) {
+            --by.updates();
+            refuse("gradient norm", norm);
+        }
+        return norm;
+    }
+}
+
+/// Brings the weights that a device has changed into the store of its programs.
+template <class Backend>
+void fetch_weights(program<Backend>& from, parameters<typename Backend::real>& store) {
+    if constexpr (device_backend<Backend>) from.device_weights_in_use().fetch(from.executor(), store);
 }
 
 /// Adds the programs' losses, by name, to those of a window.

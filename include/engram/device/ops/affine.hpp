@@ -5,41 +5,13 @@
 //
 // Products are the executor's (cuBLAS on CUDA). What is hoisted, split and deferred is as on the host (ops/affine.hpp).
 
+#include <optional>
+
 #include <engram/device/kernel.hpp>
+#include <engram/device/ops/table_product.hpp>
 #include <engram/graph/ops/affine.hpp>
 
 namespace engram {
-
-/// y[r, c] = bias[c], or zero.
-template <class Real>
-struct start_affine {
-    device_rows<Real> y;
-    const Real* bias;
-    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        const std::ptrdiff_t row = i / y.width, column = i % y.width;
-        y.row(row)[column] = bias ? bias[column] : Real(0);
-    }
-};
-
-/// total[c] (+)= the sum of column c over all rows: a block a column.
-template <class Real>
-struct sum_column {
-    static constexpr int lanes = 128;
-    const Real* x;
-    std::ptrdiff_t stride;
-    int rows;
-    Real* total;
-    bool accumulate;
-    template <class Block>
-    ENGRAM_HD void operator()(Block& block, int column) const {
-        const Real* const from = x + column;
-        const std::ptrdiff_t step = stride;
-        const Real sum = block_sum(block, rows, [=](int r) { return from[r * step]; });
-        Real* const to = total + column;
-        const bool add = accumulate;
-        block_for(block, 1, [=](int) { give(*to, add, sum); });
-    }
-};
 
 template <device_backend Backend>
 struct affine_kernel<Backend> final : device_kernel<Backend> {
@@ -54,10 +26,15 @@ struct affine_kernel<Backend> final : device_kernel<Backend> {
           bias_(weights.bias.id >= 0 ? b.weights(weights.bias) : nullptr),
           dw_(b.d_parameter(weights.weight)) {
         if (bias_) db_ = b.d_parameter(weights.bias);
-        std::ptrdiff_t row = 0;
+        int row = 0;
         for (std::size_t i = 0; i < b.op().inputs.size(); ++i) {
-            parts_.push_back({b.in(i), b.d_in(i), row * y_.width, b.hoisted(i)});
-            row += parts_.back().x.width;
+            if (const auto rows = b.looked_up(i)) {
+                table_.emplace(b, *rows, weights, row);
+                table_ahead_ = b.hoisted(i);
+            } else {
+                parts_.push_back({b.in(i), b.d_in(i), std::ptrdiff_t{row} * y_.width, b.hoisted(i)});
+            }
+            row += b.op().inputs[i].width;
         }
         std::stable_sort(parts_.begin(), parts_.end(),
                          [](const part& a, const part& c) { return a.hoisted > c.hoisted; });
@@ -65,10 +42,17 @@ struct affine_kernel<Backend> final : device_kernel<Backend> {
     }
 
     void before() override {
-        if (split()) sum(0, hoisted_, 0, this->all_steps, false);
+        if (!split()) return;
+        if (table_) table_->multiply();
+        if (hoisted_ > 0) begin(hoisted_, 0, this->all_steps);
     }
     void forward(int t, int steps) override {
-        sum(split() ? hoisted_ : 0, static_cast<int>(parts_.size()), t, steps, split());
+        const int all = static_cast<int>(parts_.size());
+        if (!split() && table_) table_->multiply();
+        if (split() && hoisted_ > 0)
+            sum(hoisted_, all, t, steps);
+        else
+            begin(all, t, steps);
     }
     void backward(int t, int steps) override {
         for (const part& p : parts_)
@@ -88,10 +72,17 @@ private:
         bool hoisted;
     };
 
-    bool split() const { return hoisted_ > 0 && this->all_steps > 1; }
+    bool split() const { return (hoisted_ > 0 || table_ahead_) && this->all_steps > 1; }
 
-    void sum(int first, int last, int t, int steps, bool accumulate) {
-        if (!accumulate) this->launch(steps, y_.width, start_affine<real>{{y_, t}, bias_});
+    /// The sums over the table and the first `count` parts.
+    void begin(int count, int t, int steps) {
+        if (table_)
+            table_->take(t, steps);
+        else
+            this->launch(steps, y_.width, start_affine<real>{{y_, t}, bias_});
+        sum(0, count, t, steps);
+    }
+    void sum(int first, int last, int t, int steps) {
         for (int i = first; i < last; ++i) {
             const part& p = parts_[static_cast<std::size_t>(i)];
             this->on->product(this->name, {p.x.at(t), p.x.stride}, {weight_ + p.first, y_.width}, true, y_.at(t),
@@ -104,6 +95,7 @@ private:
     }
     void weight_gradients(int steps) {
         if (!dy_) return;
+        if (table_) table_->backward(steps, dw_);
         if (dw_)
             for (const part& p : parts_) {
                 // One row a batch entry meets the gradients of all steps, one step after the other.
@@ -113,7 +105,9 @@ private:
                                       dw_.accumulate || t > 0, dw_.data + p.first, dw_.stride, p.x.width, y_.width,
                                       rows);
             }
-        if (db_)
+        if (db_ && table_)
+            table_->sum(db_);
+        else if (db_)
             this->on->launch_blocks(
                 this->name, y_.width, sum_column<real>::lanes,
                 sum_column<real>{dy_.data, dy_.stride, steps * this->batch, db_.data, db_.accumulate});
@@ -125,6 +119,8 @@ private:
     operand<real> dw_, db_;
     std::vector<part> parts_;
     int hoisted_ = 0;
+    std::optional<table_product<Backend>> table_;
+    bool table_ahead_ = false;
 };
 
 }  // namespace engram

@@ -1,8 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// map on a device: one thread a number. The functor of the host serves here too, on single numbers forward and on duals
-// of them backward; it is `constexpr`, which lets nvcc compile it for the device.
+// map on a device: one thread a number. The functor of the host serves here too, on duals; it is `constexpr`, which
+// lets nvcc compile it for the device. Forward the duals depend on nothing: like a pack, and unlike a bare float, they
+// take a constant such as 0.5 in their own type, and a device is many times slower in double.
 
 #include <engram/device/kernel.hpp>
 #include <engram/graph/ops/map.hpp>
@@ -23,7 +24,8 @@ private:
     template <std::size_t... I, std::size_t... O>
     ENGRAM_HD void apply(std::ptrdiff_t row, std::ptrdiff_t column, std::index_sequence<I...>,
                          std::index_sequence<O...>) const {
-        const auto results = detail::map_tuple(functor(in[I].row(row)[in[I].width == width ? column : 0]...));
+        const auto results =
+            detail::map_tuple(functor(dual<Real, 0>(in[I].row(row)[in[I].width == width ? column : 0])...));
         ((out[O].row(row)[column] = static_cast<Real>(value(std::get<O>(results)))), ...);
     }
 };

@@ -225,6 +225,18 @@ struct embed_forward {
     }
 };
 
+/// Indices alone, where nobody needs the rows.
+template <class Real>
+struct check_indices {
+    int count;
+    device_rows<Real> index;
+    int* alarm;
+    ENGRAM_HD void operator()(std::ptrdiff_t row) const {
+        const Real at = *index.row(row);
+        if (!(at >= 0 && at < Real(count))) *alarm = 1;
+    }
+};
+
 /// Each number of the table looks for the rows that used it: no two threads add to one place, in a fixed order.
 template <class Real>
 struct embed_gather {
@@ -258,7 +270,10 @@ struct embed_kernel<Backend> final : device_kernel<Backend> {
           d_table(b.d_parameter(t)),
           alarm(b.alarm("an index is out of range")) {}
     void forward(int t, int steps) override {
-        this->launch(steps, out.width, embed_forward<real>{table, count, {index, t}, {out, t}, alarm});
+        if (out)
+            this->launch(steps, out.width, embed_forward<real>{table, count, {index, t}, {out, t}, alarm});
+        else  // an affine map multiplies the table instead
+            this->launch(steps, 1, check_indices<real>{count, {index, t}, alarm});
     }
     void backward(int, int steps) override {
         if (!stepwise) gather(steps);

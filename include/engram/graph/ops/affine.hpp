@@ -166,7 +166,7 @@ var<Backend> affine(const std::string& name, const std::vector<var<Backend>>& in
     op->name = name;
     op->weights = weights;
     op->splits = true;
-    op->takes_tables = !device_backend<Backend>;
+    op->takes_tables = true;
     op->parameters = {weights.weight.id};
     if (weights.bias.id >= 0) op->parameters.push_back(weights.bias.id);
     int columns = 0;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+
+// The runs on an emulated device: a CUDA device's kernels as loops on the host, slow, for tests where there is no GPU.
+
+#include <engram/device/operations.hpp>
+
+#include "runs.hpp"
+
+namespace engram {
+
+template <>
+std::string about_device<emulated<float>>::about() {
+    return "the kernels of a device as loops on the host, for tests";
+}
+template <>
+std::string about_device<emulated<float>>::refusal() {
+    return "";
+}
+
+template const device_runs& runs_on<emulated<float>>();
+
+}  // namespace engram

@@ -1,0 +1,126 @@
+// --device: a run on a device from training to sampling, here on an emulated one, and back to the host.
+
+#include <doctest/doctest.h>
+
+#include <engram/device/operations.hpp>
+#include <engram/evaluate/run_folder.hpp>
+#include <engram/program/configuration.hpp>
+#include <engram/program/run_files.hpp>
+
+#include "child.hpp"
+
+namespace {
+
+using device = engram::emulated<float>;
+
+std::vector<std::string> plus(std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+// As training() of a model without memory and controller.
+std::vector<std::string> words(const std::string& folder, const std::vector<std::string>& more) {
+    return plus({"train", "--task", "arbitrary_visuomotor_mapping", "--out", folder, "--threads", "1", "--quiet",
+                 "--task.stimulus_count", "100", "--encoder.layers", "8", "--rollout.environments", "12",
+                 "--rollout.unroll", "10"},
+                more);
+}
+
+finished on_device(const std::vector<std::string>& arguments) {
+    return child<reacting, device>(arguments, "reacting").wait();
+}
+
+std::string read(const std::string& path) {
+    const engram::bytes content = engram::read_file(path);
+    return {content.begin(), content.end()};
+}
+
+// An ablation that learns from sequences, of which nothing but its kind matters.
+struct reader final : engram::ablation {
+    std::string name() const override { return "reader"; }
+    std::vector<std::pair<std::string, std::string>> policies() const override { return {}; }
+    std::vector<engram::setting> settings() const override { return {}; }
+    void set(const std::vector<std::pair<std::string, std::string>>&) override {}
+    engram::learning_kind learns() const override { return kind; }
+    engram::traced_agent<engram::cpu<float>> trace(const engram::task_shape&, std::uint64_t,
+                                                   engram::purpose) const override {
+        engram::fail("not to be traced");
+    }
+    std::vector<const engram::device_runs*> devices() const override { return {&engram::runs_on<device>()}; }
+    engram::learning_kind kind = engram::learning_kind::sequences;
+};
+
+}  // namespace
+
+TEST_CASE("a run on a device is trained, evaluated, sampled, and goes on on the host") {
+    const temporary_folder folder;
+    const std::string out = folder / "run";
+    const finished trained = on_device(words(out, {"--steps", "480", "--evaluate", "5", "--device", "emulated"}));
+    INFO(trained.err);
+    REQUIRE(trained.code == 0);
+    CHECK(has(read(out + "/config.json"), "\"device\": \"emulated\""));
+    CHECK(has(read(out + "/summary.json"), "\"device\": \"emulated\""));
+    const auto record = engram::read_run(out);
+    CHECK(record.steps == 480);
+    REQUIRE(record.levels.size() == 3);
+    CHECK(record.levels[0].episodes == 5);
+
+    // Without --device it is evaluated where it was trained; the host gives the same scores for the same weights.
+    REQUIRE(on_device({"evaluate", "--from", out, "--episodes", "20"}).code == 0);
+    const auto there = engram::read_run(out);
+    REQUIRE(on_device({"evaluate", "--from", out, "--episodes", "20", "--device", "cpu"}).code == 0);
+    const auto here = engram::read_run(out);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(here.levels[i].episodes == 20);
+        CHECK(here.levels[i].mean == there.levels[i].mean);
+    }
+    REQUIRE(on_device({"sample", "--from", out, "--episodes", "1"}).code == 0);
+    const std::string rewards = read(out + "/sample/rewards.npy");
+    REQUIRE(on_device({"sample", "--from", out, "--device", "cpu"}).code == 0);
+    CHECK(read(out + "/sample/rewards.npy") == rewards);
+
+    const finished resumed =
+        on_device(words(out, {"--steps", "960", "--evaluate", "0", "--resume", "--device", "cpu"}));
+    INFO(resumed.err);
+    REQUIRE(resumed.code == 0);
+    CHECK(has(read(out + "/summary.json"), "\"device\": \"cpu\""));
+    const finished again =
+        on_device(words(out, {"--steps", "1440", "--evaluate", "0", "--resume", "--device", "emulated"}));
+    INFO(again.err);
+    REQUIRE(again.code == 0);
+    CHECK(engram::read_run(out).steps == 1440);
+}
+
+TEST_CASE("describe names the devices of a program, and says of one that it lacks how to get it") {
+    const std::string all = on_device({"describe"}).out;
+    CHECK(has(all, "\ndevices\n  cpu "));
+    CHECK(has(all, "emulated    the kernels of a device as loops on the host"));
+    CHECK(has(on_device({"describe", "--device", "cpu"}).out, "hardware threads"));
+    const finished missing = on_device({"describe", "--device", "cuda"});
+    CHECK(missing.code == 2);
+    CHECK(has(missing.err,
+              "--device cuda: engram-reacting was built without CUDA; configure with "
+              "-DENGRAM_CUDA_PROGRAMS=ON"));
+    CHECK(has(on_device({"describe", "--device", "emulatd"}).err, "did you mean 'emulated'?"));
+    // An ordinary program has no emulated device.
+    CHECK(has(run<reacting>({"describe", "--device", "emulated"}, "reacting").err, "unknown device 'emulated'"));
+    CHECK_FALSE(has(run<reacting>({"describe"}, "reacting").out, "emulated"));
+}
+
+TEST_CASE("a device refuses in one sentence what only the host trains") {
+    const temporary_folder folder;
+    const finished asynchronous =
+        on_device(words(folder / "run", {"--steps", "480", "--device", "emulated", "--mode", "asynchronous"}));
+    CHECK(asynchronous.code == 2);
+    CHECK(has(asynchronous.err, "--device emulated: engram-reacting trains synchronously on a device"));
+    CHECK_FALSE(engram::file_exists(folder / "run"));
+    reader model;
+    engram::configuration config(model);
+    for (const auto kind : {engram::learning_kind::sequences, engram::learning_kind::unrolls,
+                            engram::learning_kind::predictions, engram::learning_kind::phases}) {
+        model.kind = kind;
+        CHECK_THROWS_WITH_AS(engram::find_device(model, "emulated").check(config),
+                             doctest::Contains("engram-reader is trained on the host alone"), engram::error);
+        CHECK_NOTHROW(engram::find_device(model, "cpu").check(config));
+    }
+}
