@@ -98,31 +98,29 @@ void add_scaled(Real* __restrict y, Real scale, const Real* __restrict x, int n)
     for (int i = 0; i < n; ++i) y[i] += scale * x[i];
 }
 
-/// Dot products of `a` with `Rows` rows of n numbers (a power of two, at most the width) that follow each other, in lanes
-/// 0 .. Rows - 1, each with the bits that `dot` gives it; rows from `count` on repeat the last one. The processor is
-/// asked early for what lies Ahead rows behind each, of which no byte need exist.
+/// Dot products of `a` with `Rows` rows (a power of two, at most the width) of n numbers that follow each other, in
+/// lanes 0 .. Rows - 1, each with the bits that `dot` gives it; rows from `count` on repeat the last one. The processor
+/// is asked early for what lies Ahead rows behind each, of which no byte need exist.
 template <int Rows, int Ahead = 0, class Real>
 ENGRAM_SIMD pack<Real> dots(const Real* a, const Real* rows, int count, int n) {
     using P = pack<Real>;
-    // As many chains at a time as the multiplier needs to stay busy; more would only scatter the reads.
-    constexpr int group = Rows < 8 ? Rows : 8;
+    // Two rows at a time: more chains than the multiplier needs only scatter the reads.
+    constexpr int group = Rows < 2 ? Rows : 2, line = 64, lines = (2 * group * pack_bytes + line - 1) / line;
     P sum[Rows];
     for (int first = 0; first < Rows; first += group)
-        [&]<int... I>(std::integer_sequence<int, I...>) {
+        [&]<int... I, int... L>(std::integer_sequence<int, I...>, std::integer_sequence<int, L...>) {
             P part[group] = {((void)I, P(0))...};
             const Real* const row[group] = {
                 rows + std::ptrdiff_t(first + I < count ? first + I : count - 1) * n...};
-            // Into the second-level cache: into the first, an early line would push out one that is still needed.
-            const auto ask = [&](const Real* x, std::size_t behind) __attribute__((always_inline)) {
-                if constexpr (Ahead > 0)
-                    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(x) + behind), 0, 2);
-            };
-            constexpr std::size_t number = sizeof(Real);
-            const std::size_t ahead = Ahead * number * std::size_t(n);
+            // In the order of addresses, which is what the processor's own look-ahead understands.
+            auto ask = reinterpret_cast<std::uintptr_t>(rows);
+            ask += sizeof(Real) * std::size_t(first + Ahead) * std::size_t(n);
             int i = 0;
             for (; i + 2 * P::width <= n; i += 2 * P::width) {
-                (ask(row[I], ahead + number * std::size_t(i)), ...);
-                (ask(row[I], ahead + number * std::size_t(i + P::width)), ...);
+                if constexpr (Ahead > 0) {
+                    (__builtin_prefetch(reinterpret_cast<const void*>(ask + L * line)), ...);
+                    ask += lines * line;
+                }
                 const P x = P::load(a + i), y = P::load(a + i + P::width);
                 ((part[I] = multiply_add(x, P::load(row[I] + i), part[I])), ...);
                 ((part[I] = multiply_add(y, P::load(row[I] + i + P::width), part[I])), ...);
@@ -133,7 +131,7 @@ ENGRAM_SIMD pack<Real> dots(const Real* a, const Real* rows, int count, int n) {
                 ((part[I] = multiply_add(x, P::load(row[I] + i, left), part[I])), ...);
             }
             ((sum[first + I] = part[I]), ...);
-        }(std::make_integer_sequence<int, group>{});
+        }(std::make_integer_sequence<int, group>{}, std::make_integer_sequence<int, lines>{});
     return sums<Rows>(sum);
 }
 
