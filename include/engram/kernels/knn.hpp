@@ -63,8 +63,8 @@ void knn_distances(const knn_ring<Real>& ring, const Real* query, int valid, Rea
         const int count = std::min(P::width, valid - first);
         // Keys come from beyond the second-level cache: those of the next block are asked for. Where the last block is
         // not full it repeats a row, so that every slot is computed by the same instructions.
-        const P product = dots<P::width, P::width>(query, ring.key + std::ptrdiff_t(first) * ring.key_width, count,
-                                                   ring.key_width);
+        const P product =
+            dots<P::width, P::width>(query, ring.key + std::ptrdiff_t(first) * ring.key_width, count, ring.key_width);
         const P d = P::load(ring.norm + first, count) - P(2) * product;
         select(d < infinity, d, infinity).store(distance + first, count);
     }
