@@ -163,6 +163,13 @@ template <class Real>
 [[gnu::noinline]] void row_products(const Real* a, std::ptrdiff_t a_stride, int rows, const Real* b,
                                     std::ptrdiff_t b_stride, int columns, int n, Real* out, std::ptrdiff_t out_stride) {
     using P = pack<Real>;
+    if (rows == 1 && b_stride == n) {  // a tile would compute its other rows for nothing
+        for (int j = 0; j < columns; j += P::width) {
+            const int count = columns - j < P::width ? columns - j : P::width;
+            dots<P::width>(a, b + j * b_stride, count, n).store(out + j, count);
+        }
+        return;
+    }
     // A tile has as many sums as a pack has lanes, so that one tree of pair sums finishes them all.
     constexpr int A = P::width >= 8 ? 4 : 2, B = P::width / A;
     for (int i = 0; i < rows; i += A)
