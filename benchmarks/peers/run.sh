@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Runs the same work here and in PyTorch in turn, several rounds, and prints the ratios of the medians.
-#   benchmarks/peers/run.sh [core|update|memup|all] [CORE_PROGRAM [UPDATE_PROGRAM [MEMUP_PROGRAM]]]
-# Programs default to build/bin/benchmark-mra_core, -mra_update and -memup_step. Both sides read the same weights, inputs
-# and memory from one file; their outputs and gradients are compared before anything is timed. A missing program leaves
-# the PyTorch figures alone. Environment:
+# Runs the same work here and in PyTorch, or FAISS, in turn, several rounds, and prints the ratios of the medians.
+#   benchmarks/peers/run.sh [knn|core|update|memup|all] [CORE_PROGRAM [UPDATE_PROGRAM [MEMUP_PROGRAM [KNN_PROGRAM]]]]
+# Programs default to build/bin/benchmark-mra_core, -mra_update, -memup_step and -knn_read. Both sides read the same
+# weights, inputs and memory from one file; their outputs and gradients are compared before anything is timed. A missing
+# program leaves the other side's figures alone. Environment:
 #   ENGRAM_PEERS_PYTHON  interpreter of the environment made by setup.sh
-#   ROUNDS (5), THREADS ("1 2"), CORE_REPEATS (5), UPDATE_REPEATS (1), STEPS (50), BATCH (16), TOLERANCE (1e-3);
+#   ROUNDS (2; figures to be quoted want 5), THREADS ("1 2"), CORE_REPEATS (5), UPDATE_REPEATS (1), KNN_REPEATS (5),
+#   KNN_SLOTS ("1024 16384"), STEPS (50), BATCH (16), TOLERANCE (1e-3);
 #                        the update is allowed ten times as much: where two pixels of a pooling window are equal but for
 #                        rounding, either side may send the gradient to another one
 #   MEMUP_MODELS         of memup: "memup tbptt_lstm tbptt_transformer bptt_lstm bptt_srnn bptt_transformer"; T = 520,
 #                        B = 128
 #   MEMUP_REPEATS (1)    passes a round; losses and gradient norms of the first updates are compared, dropout off
 #   RESULTS              file that receives every JSON line; a temporary one by default
+#   TABLE                file that receives the table of ratios as Markdown; none by default
 set -euo pipefail
 
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -20,18 +22,20 @@ what="${1:-all}"
 core="${2:-build/bin/benchmark-mra_core}"
 update="${3:-build/bin/benchmark-mra_update}"
 memup="${4:-build/bin/benchmark-memup_step}"
+knn="${5:-build/bin/benchmark-knn_read}"
 python="${ENGRAM_PEERS_PYTHON:-${ENGRAM_PEERS_VENV:-$HOME/.cache/engram/peers}/bin/python}"
-rounds="${ROUNDS:-5}"
+rounds="${ROUNDS:-2}"
 threads="${THREADS:-1 2}"
 shape=(--steps "${STEPS:-50}" --batch "${BATCH:-16}")
 
-case "$what" in core | update | memup | all) ;; *)
-    echo "run.sh: '$what' is none of core, update, memup, all" >&2
-    exit 2
-    ;;
+case "$what" in
+    knn) modules="faiss" ;;
+    core | update | memup) modules="torch" ;;
+    all) modules="torch, faiss" ;;
+    *) echo "run.sh: '$what' is none of knn, core, update, memup, all" >&2; exit 2 ;;
 esac
-if ! "$python" -c 'import torch, numpy, safetensors' 2>/dev/null; then
-    echo "run.sh: '$python' has no torch, numpy and safetensors; make it with benchmarks/peers/setup.sh" >&2
+if ! "$python" -c "import $modules, numpy, safetensors" 2>/dev/null; then
+    echo "run.sh: '$python' has no $modules, numpy and safetensors; make it with benchmarks/peers/setup.sh" >&2
     exit 2
 fi
 
@@ -107,7 +111,36 @@ memup_models() {
     done
 }
 
+# nearest: the k-NN memories of an agent beside FAISS's flat index, results compared before anything is timed
+nearest() {
+    local slots round count file
+    for slots in ${KNN_SLOTS:-1024 16384}; do
+        echo "== knn_$slots"
+        file="$folder/knn_$slots"
+        "$python" "$here/knn_read.py" --batch "${BATCH:-16}" --slots "$slots" --save "$file.safetensors" --repeats 0 \
+            --outputs "$file-faiss.safetensors"
+        if [ -x "$knn" ]; then
+            "$knn" --weights "$file.safetensors" --outputs "$file-engram.safetensors" --repeats 0
+            "$python" "$here/knn_read.py" --weights "$file.safetensors" \
+                --compare "$file-faiss.safetensors" "$file-engram.safetensors"
+        else
+            echo "no program '$knn': FAISS alone"
+        fi
+        for ((round = 0; round < rounds; round++)); do
+            for count in $threads; do
+                if [ -x "$knn" ]; then
+                    keep engram "knn_$slots" "$("$knn" --threads "$count" --repeats "${KNN_REPEATS:-5}" \
+                        --weights "$file.safetensors")"
+                fi
+                keep faiss "knn_$slots" "$("$python" "$here/knn_read.py" --threads "$count" \
+                    --repeats "${KNN_REPEATS:-5}" --weights "$file.safetensors")"
+            done
+        done
+    done
+}
+
+if [ "$what" = knn ] || [ "$what" = all ]; then nearest; fi
 if [ "$what" = memup ] || [ "$what" = all ]; then memup_models; fi
 if [ "$what" = core ] || [ "$what" = all ]; then one mra_core "$core" "${CORE_REPEATS:-5}" "${TOLERANCE:-1e-3}"; fi
 if [ "$what" = update ] || [ "$what" = all ]; then one mra_update "$update" "${UPDATE_REPEATS:-1}" "$(awk -v t="${TOLERANCE:-1e-3}" 'BEGIN { print 10 * t }')"; fi
-"$python" "$here/ratios.py" "$results"
+"$python" "$here/ratios.py" "$results" ${TABLE:+"$TABLE"}

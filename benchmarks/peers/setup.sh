@@ -10,7 +10,9 @@ directory="${1:-${ENGRAM_PEERS_VENV:-$HOME/.cache/engram/peers}}"
 if [ $# -gt 0 ]; then shift; fi
 
 python3 -m venv "$directory"
-"$directory/bin/pip" install --quiet --no-cache-dir "$@" torch numpy safetensors
-"$directory/bin/python" -c 'import torch, numpy, safetensors
-print("torch", torch.__version__, "numpy", numpy.__version__, "safetensors", safetensors.__version__)'
+"$directory/bin/pip" install --quiet --no-cache-dir "$@" torch numpy safetensors faiss-cpu
+"$directory/bin/python" -c 'import faiss, torch, numpy, safetensors
+for module in (torch, faiss, numpy, safetensors):
+    print(module.__name__, module.__version__, end=" ")
+print()'
 echo "ready: $directory/bin/python"

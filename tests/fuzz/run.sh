@@ -6,7 +6,8 @@
 #
 # The build folder holds programs/libengram_program.a; what is instrumented is compiled here. New inputs that reach
 # further are kept in <build folder>/fuzz/<target>, and one that breaks something in <build folder>/fuzz/<target>-*: copy
-# it to tests/fuzz/corpus/<target>, where the test fuzz.corpus replays it.
+# it to tests/fuzz/corpus/<target>, where the test fuzz.corpus replays it. Everything that libFuzzer said is in
+# <build folder>/fuzz/<target>.log.
 set -euo pipefail
 
 [[ $# -ge 1 ]] || { echo "usage: run.sh <build folder> [target|all] [inputs (1000000)]" >&2; exit 2; }
@@ -29,11 +30,21 @@ if [[ ! -x $fuzzer || -n $(find include programs tests/fuzz -name '*.[ch]pp' -ne
         -I include -isystem /usr/include/eigen3 tests/fuzz/libfuzzer.cpp programs/arguments.cpp programs/configuration.cpp \
         "$build/programs/libengram_program.a" -lfmt -lz -lpthread -o "$fuzzer"
 fi
+# Long stacks of every allocation cost a third of the time, and the input that is kept gives them again.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-malloc_context_size=4}
 for target in "${targets[@]}"; do
     mkdir -p "$build/fuzz/$target"
     echo "+ $target, $inputs inputs" >&2
+    log=$build/fuzz/$target.log begin=$SECONDS
     ENGRAM_FUZZ=$target "$fuzzer" -runs="$inputs" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 \
-        -close_fd_mask=1 -print_final_stats=1 -verbosity=0 -artifact_prefix="$build/fuzz/$target-" \
-        "$build/fuzz/$target" "tests/fuzz/corpus/$target" ||
-        { echo "fuzz: $target broke; the input is $build/fuzz/$target-*" >&2; exit 1; }
+        -close_fd_mask=1 -print_final_stats=1 -artifact_prefix="$build/fuzz/$target-" \
+        "$build/fuzz/$target" "tests/fuzz/corpus/$target" 2> "$log" ||
+        { tail -n 40 "$log" >&2
+          echo "fuzz: $target broke; the input is $build/fuzz/$target-*, the rest of the report is $log" >&2; exit 1; }
+    # Of the line "#1000000 DONE cov: 1234 ft: 5678 corp: 400/120Kb ...": edges of the program and features of inputs.
+    awk -v target="$target" -v seconds=$((SECONDS - begin)) '
+        $2 == "DONE" { for (i = 1; i < NF; ++i) value[$i] = $(i + 1); runs = substr($1, 2) }
+        /^stat::peak_rss_mb/ { most = $2 }
+        END { printf "%s: %d inputs in %d s, coverage %d edges and %d features, %s kept, %d MB at most\n", target, runs,
+                     seconds, value["cov:"], value["ft:"], value["corp:"], most }' "$log"
 done

@@ -21,8 +21,10 @@ template <class Real>
 void products_agree(double tolerance) {
     std::mt19937 rng(1);
     for (int c = 0; c < 100; ++c) {
-        const int rows = 1 + static_cast<int>(rng() % 11), columns = 1 + static_cast<int>(rng() % 11);
-        const int n = static_cast<int>(rng() % 70), stride = n + static_cast<int>(rng() % 3), wide = columns + 2;
+        const bool one_row = c % 5 == 0;  // has a way of its own where b is dense
+        const int rows = one_row ? 1 : 1 + static_cast<int>(rng() % 11), columns = 1 + static_cast<int>(rng() % 41);
+        const int n = static_cast<int>(rng() % 70), stride = n + (one_row ? 0 : static_cast<int>(rng() % 3));
+        const int wide = columns + 2;
         const auto a = normals<Real>(rng, rows * stride + 1), b = normals<Real>(rng, columns * stride + 1);
         std::vector<Real> out(static_cast<std::size_t>(rows * wide), Real(7));
         engram::row_products(a.data(), stride, rows, b.data(), stride, columns, n, out.data(), wide);
@@ -41,10 +43,20 @@ void products_agree(double tolerance) {
                 REQUIRE(out[i * wide + j] == engram::dot(a.data() + i * stride, b.data() + j * stride, n));
             }
         constexpr int width = engram::pack<Real>::width;
-        const Real* at[width];
-        for (int i = 0; i < width; ++i) at[i] = b.data() + i % columns * stride;
-        const auto many = engram::dots<width>(a.data(), at, n);
-        for (int i = 0; i < width; ++i) REQUIRE(many[i] == engram::dot(a.data(), at[i], n));
+        const auto dense = normals<Real>(rng, columns * n + 1);
+        const int count = std::min(columns, width);
+        const auto many = engram::dots<width>(a.data(), dense.data(), count, n);
+        const auto ahead = engram::dots<width, 8>(a.data(), dense.data(), count, n);
+        std::vector<Real> square(static_cast<std::size_t>(columns + 1), Real(7));
+        engram::squares(dense.data(), columns, n, square.data());
+        REQUIRE(square[columns] == Real(7));
+        for (int i = 0; i < std::max(width, columns); ++i) {
+            const Real* row = dense.data() + std::min(i, columns - 1) * n;
+            if (i < columns) REQUIRE(square[i] == engram::dot(row, row, n));
+            if (i >= width) continue;
+            REQUIRE(many[i] == engram::dot(a.data(), dense.data() + std::min(i, count - 1) * n, n));
+            REQUIRE(ahead[i] == many[i]);
+        }
     }
 }
 

@@ -59,18 +59,12 @@ template <class Real>
 void knn_distances(const knn_ring<Real>& ring, const Real* query, int valid, Real* distance) {
     using P = pack<Real>;
     const P infinity(std::numeric_limits<Real>::infinity());
-    const Real* row[P::width];
-    constexpr int line = 64 / static_cast<int>(sizeof(Real));
     for (int first = 0; first < valid; first += P::width) {
         const int count = std::min(P::width, valid - first);
-        // Keys come from beyond the second-level cache, a block at a time: the next one is asked for early.
-        const Real* next = ring.key + std::ptrdiff_t(first + count) * ring.key_width;
-        const std::ptrdiff_t ahead = std::ptrdiff_t(std::min(P::width, valid - first - count)) * ring.key_width;
-        for (std::ptrdiff_t i = 0; i < ahead; i += line) __builtin_prefetch(next + i);
-        // The last block repeats its last row, so that every slot is computed by the same instructions.
-        for (int i = 0; i < P::width; ++i)
-            row[i] = ring.key + std::ptrdiff_t(first + std::min(i, count - 1)) * ring.key_width;
-        const P product = dots<P::width>(query, row, ring.key_width);
+        // Keys come from beyond the second-level cache: those of the next block are asked for. Where the last block is
+        // not full it repeats a row, so that every slot is computed by the same instructions.
+        const P product =
+            dots<P::width, P::width>(query, ring.key + std::ptrdiff_t(first) * ring.key_width, count, ring.key_width);
         const P d = P::load(ring.norm + first, count) - P(2) * product;
         select(d < infinity, d, infinity).store(distance + first, count);
     }

@@ -28,10 +28,7 @@ template <class Real>
 void joint_cosine(const Real* memory, int N, int W, const Real* keys, int R, Real* cosine, Real* key_square,
                   Real* row_square) {
     constexpr Real epsilon = static_cast<Real>(joint_cosine_epsilon);
-    for (int n = 0; n < N; ++n) {
-        const Real* row = memory + std::ptrdiff_t(n) * W;
-        row_square[n] = dot(row, row, W);
-    }
+    squares(memory, N, W, row_square);
     row_products(keys, W, R, memory, W, N, W, cosine, N);
     for (int r = 0; r < R; ++r) {
         const Real* key = keys + std::ptrdiff_t(r) * W;

@@ -25,9 +25,11 @@ inline constexpr double cosine_epsilon = 1e-6;
 template <class Real>
 void cosine_scores(const Real* memory, int N, int W, const Real* keys, int R, Real epsilon, Real* cosine,
                    Real* key_norm, Real* row_norm) {
-    for (int n = 0; n < N; ++n) {
-        const Real* row = memory + std::ptrdiff_t(n) * W;
-        row_norm[n] = std::sqrt(dot(row, row, W) + epsilon);
+    using P = pack<Real>;
+    squares(memory, N, W, row_norm);
+    for (int n = 0; n < N; n += P::width) {
+        const int count = N - n < P::width ? N - n : P::width;
+        sqrt(P::load(row_norm + n, count) + P(epsilon)).store(row_norm + n, count);
     }
     row_products(keys, W, R, memory, W, N, W, cosine, N);
     for (int r = 0; r < R; ++r) {

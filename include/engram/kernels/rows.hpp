@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -107,30 +108,63 @@ void add_scaled(Real* __restrict y, Real scale, const Real* __restrict x, int n)
     for (int i = 0; i < n; ++i) y[i] += scale * x[i];
 }
 
-/// Dot products of `a` with `Rows` rows of n numbers (a power of two, at most the width), in lanes 0 .. Rows - 1, each
-/// with the bits that `dot` gives it.
-template <int Rows, class Real>
-ENGRAM_SIMD pack<Real> dots(const Real* a, const Real* const* rows, int n) {
+/// Dot products of `a` with `Rows` rows (a power of two, at most the width) of n numbers that follow each other, in
+/// lanes 0 .. Rows - 1, each with the bits that `dot` gives it; rows from `count` on repeat the last one. The processor
+/// is asked early for what lies Ahead rows behind each, of which no byte need exist.
+template <int Rows, int Ahead = 0, class Real>
+ENGRAM_SIMD pack<Real> dots(const Real* a, const Real* rows, int count, int n) {
     using P = pack<Real>;
-    // Few rows at a time: more chains than the multiplier needs only scatter the reads.
-    constexpr int group = Rows < 4 ? Rows : 4;
+    // Two rows at a time: more chains than the multiplier needs only scatter the reads.
+    constexpr int group = Rows < 2 ? Rows : 2, line = 64, lines = (2 * group * pack_bytes + line - 1) / line;
     P sum[Rows];
     for (int first = 0; first < Rows; first += group)
-        [&]<int... I>(std::integer_sequence<int, I...>) {
+        [&]<int... I, int... L>(std::integer_sequence<int, I...>, std::integer_sequence<int, L...>) {
             P part[group] = {((void)I, P(0))...};
-            const Real* const row[group] = {rows[first + I]...};
+            const Real* const row[group] = {
+                rows + std::ptrdiff_t(first + I < count ? first + I : count - 1) * n...};
+            // In the order of addresses, which is what the processor's own look-ahead understands.
+            auto ask = reinterpret_cast<std::uintptr_t>(rows);
+            ask += sizeof(Real) * std::size_t(first + Ahead) * std::size_t(n);
             int i = 0;
-            for (; i + P::width <= n; i += P::width) {
-                const P x = P::load(a + i);
+            for (; i + 2 * P::width <= n; i += 2 * P::width) {
+                if constexpr (Ahead > 0) {
+                    (__builtin_prefetch(reinterpret_cast<const void*>(ask + L * line)), ...);
+                    ask += lines * line;
+                }
+                const P x = P::load(a + i), y = P::load(a + i + P::width);
                 ((part[I] = multiply_add(x, P::load(row[I] + i), part[I])), ...);
+                ((part[I] = multiply_add(y, P::load(row[I] + i + P::width), part[I])), ...);
             }
-            if (i < n) {
-                const P x = P::load(a + i, n - i);
-                ((part[I] = multiply_add(x, P::load(row[I] + i, n - i), part[I])), ...);
+            for (; i < n; i += P::width) {
+                const int left = n - i < P::width ? n - i : P::width;
+                const P x = P::load(a + i, left);
+                ((part[I] = multiply_add(x, P::load(row[I] + i, left), part[I])), ...);
             }
             ((sum[first + I] = part[I]), ...);
-        }(std::make_integer_sequence<int, group>{});
+        }(std::make_integer_sequence<int, group>{}, std::make_integer_sequence<int, lines>{});
     return sums<Rows>(sum);
+}
+
+/// out_i = |row_i|^2 for `count` rows of n numbers that follow each other, each with the bits of `dot`.
+template <class Real>
+[[gnu::noinline]] void squares(const Real* rows, int count, int n, Real* out) {
+    using P = pack<Real>;
+    // A pack of rows at a time, so that one tree of pair sums finishes them all.
+    for (int first = 0; first < count; first += P::width)
+        [&]<int... I>(std::integer_sequence<int, I...>) {
+            P sum[P::width] = {((void)I, P(0))...};
+            const Real* const row[P::width] = {
+                rows + std::ptrdiff_t(first + I < count ? first + I : count - 1) * n...};
+            const auto add = [](P x, P& to) __attribute__((always_inline)) { to = multiply_add(x, x, to); };
+            int i = 0;
+            for (; i + P::width <= n; i += P::width) (add(P::load(row[I] + i), sum[I]), ...);
+            if (i < n) (add(P::load(row[I] + i, n - i), sum[I]), ...);
+            const P total = sums<P::width>(sum);
+            if (first + P::width <= count)
+                total.store(out + first);
+            else
+                total.store(out + first, count - first);
+        }(std::make_integer_sequence<int, P::width>{});
 }
 
 /// out_ij = a_i . b_j for `rows` rows a and `columns` rows b of n numbers, each with the bits that `dot` gives it.
@@ -139,6 +173,13 @@ template <class Real>
 [[gnu::noinline]] void row_products(const Real* a, std::ptrdiff_t a_stride, int rows, const Real* b,
                                     std::ptrdiff_t b_stride, int columns, int n, Real* out, std::ptrdiff_t out_stride) {
     using P = pack<Real>;
+    if (rows == 1 && b_stride == n) {  // a tile would compute its other rows for nothing
+        for (int j = 0; j < columns; j += P::width) {
+            const int count = columns - j < P::width ? columns - j : P::width;
+            dots<P::width>(a, b + j * b_stride, count, n).store(out + j, count);
+        }
+        return;
+    }
     // A tile has as many sums as a pack has lanes, so that one tree of pair sums finishes them all.
     constexpr int A = P::width >= 8 ? 4 : 2, B = P::width / A;
     for (int i = 0; i < rows; i += A)

@@ -80,7 +80,8 @@ private:
             philox_words({{static_cast<std::uint32_t>(first_step + t), static_cast<std::uint32_t>(first_row + b),
                            static_cast<std::uint32_t>(f / 4), static_cast<std::uint32_t>(*replay)}},
                          key, static_cast<std::uint32_t>(*replay >> 32), bits);
-            for (int i = 0; i < columns; ++i) by[i] = bits[i] >= threshold ? scale : real(0);
+            // A product and no choice: g++ would branch on every bit, and guess wrong at the rate of dropping.
+            for (int i = 0; i < columns; ++i) by[i] = scale * static_cast<real>(bits[i] >= threshold);
             for (int i = 0; i < std::min(columns, in.width - f); i += P::width)
                 body(f + i, std::min(P::width, in.width - f - i), P::load(by + i));
         }
