@@ -134,6 +134,8 @@ public:
         check_cuda(cudaEventRecord(sent_, stream_), who(), "cudaEventRecord");
     }
     const std::uint64_t* counter() const { return counter_.data(); }
+    /// Goes on to the number of the next replay.
+    void count_replay() { launch("device", 1, count_up{counter_.data()}); }
 
     // --- numbers and alarms of kernels ---
     double* scalar() {
@@ -254,7 +256,7 @@ public:
 
 private:
     static constexpr std::size_t places = 256, workspace_bytes = std::size_t{32} << 20;
-    static constexpr int sweeps = 3;  // forward, backward, update
+    static constexpr int sweeps = 4;  // forward, backward, update, a caller's own
 
     struct recorded {
         cudaGraphExec_t graph = nullptr;

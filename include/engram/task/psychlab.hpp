@@ -47,6 +47,9 @@ struct phase {
     }
 };
 
+/// What is seen at paper fidelity, pixels.
+constexpr int psychlab_view_height = 72, psychlab_view_width = 96;
+
 /// What the tasks have in common in each of their levels. No padding.
 struct psychlab_level {
     std::int32_t trials = 0, timeout = 0;         // timeout in frames
@@ -88,8 +91,8 @@ inline constexpr const char* psychlab_levels[] = {"train", "holdout_interpolate"
 inline task_info psychlab_info(const std::string& task, int buttons, const task_options& options) {
     const bool paper = pace::paper_fidelity(options);
     return {.name = task,
-            .observation =
-                paper ? observation_shape{72, 96, 3} : observation_shape{panel::coarse_side, panel::coarse_side, 3},
+            .observation = paper ? observation_shape{psychlab_view_height, psychlab_view_width, 3}
+                                 : observation_shape{panel::coarse_side, panel::coarse_side, 3},
             .actions = paper ? looking_actions : buttons};
 }
 
@@ -253,7 +256,7 @@ ENGRAM_HD void psychlab_observe(const Task& task, const float* images, float* pi
     float texels[panel::fine_size];
     const panel on{{texels, panel::fine_side}};
     draw_panel(task, on, images);
-    view_panel(on, task.clock.eye, 72, 96, pixels);
+    view_panel(on, task.clock.eye, psychlab_view_height, psychlab_view_width, pixels);
 }
 
 /// Looks at what is wanted now; small: the answer.
