@@ -80,25 +80,20 @@ ENGRAM_HD float grey_of(float x, float y, float z) {
     return z > 0 ? 0.58f : 0.4f;
 }
 
-/// The panel as it is seen: a field of 90 degrees across, square pixels.
-struct panel_sight {
-    float sine_yaw, cosine_yaw, sine_pitch, cosine_pitch;
-
-    ENGRAM_HD explicit panel_sight(const gaze& from) {
-        constexpr float unit = 1.0f / full_turn;
-        sine_yaw = static_cast<float>(sine(from.yaw)) * unit, cosine_yaw = static_cast<float>(cosine(from.yaw)) * unit;
-        sine_pitch = static_cast<float>(sine(from.pitch)) * unit;
-        cosine_pitch = static_cast<float>(cosine(from.pitch)) * unit;
-    }
-
-    /// One row of the view. Called, so that all callers get the same bits.
-    ENGRAM_HD_CALL void draw_row(const canvas& panel, int row, int height, int width, float* pixels) const {
-        const float pitch = 2.0f / static_cast<float>(width), texels = static_cast<float>(panel.side);
+/// Rows [first, last) of the panel as it is seen, [last - first, width, 3]: a field of 90 degrees across, square
+/// pixels.
+ENGRAM_HD_CALL void view_panel_rows(const canvas& panel, const gaze& from, int first, int last, int height, int width,
+                                    float* pixels) {
+    constexpr float unit = 1.0f / full_turn;
+    const float sy = static_cast<float>(sine(from.yaw)) * unit, cy = static_cast<float>(cosine(from.yaw)) * unit;
+    const float sp = static_cast<float>(sine(from.pitch)) * unit, cp = static_cast<float>(cosine(from.pitch)) * unit;
+    const float pitch = 2.0f / static_cast<float>(width), texels = static_cast<float>(panel.side);
+    for (int row = first; row < last; ++row) {
         const float down = (static_cast<float>(row) + 0.5f - 0.5f * static_cast<float>(height)) * pitch;
-        const float forward = cosine_pitch + down * sine_pitch, y = down * cosine_pitch - sine_pitch;
+        const float forward = cp + down * sp, y = down * cp - sp;
         for (int column = 0; column < width; ++column, pixels += 3) {
             const float right = (static_cast<float>(column) + 0.5f) * pitch - 1;
-            const float x = sine_yaw * forward + right * cosine_yaw, z = cosine_yaw * forward - right * sine_yaw;
+            const float x = sy * forward + right * cy, z = cy * forward - right * sy;
             if (z > 0 && std::fabs(x) <= 0.75f * z && std::fabs(y) <= 0.75f * z) {
                 const float scale = texels / (1.5f * z);
                 canvas::sample(panel.texels, panel.side, 0.5f * texels + x * scale, 0.5f * texels + y * scale, pixels);
@@ -107,13 +102,11 @@ struct panel_sight {
             }
         }
     }
-};
+}
 
-/// Every row of that view [height, width, 3].
-ENGRAM_HD_CALL void view_panel(const canvas& panel, const gaze& from, int height, int width, float* pixels) {
-    const panel_sight sight(from);
-    for (int row = 0; row < height; ++row)
-        sight.draw_row(panel, row, height, width, pixels + std::ptrdiff_t{row} * width * 3);
+/// All of them, [height, width, 3].
+ENGRAM_HD void view_panel(const canvas& panel, const gaze& from, int height, int width, float* pixels) {
+    view_panel_rows(panel, from, 0, height, height, width, pixels);
 }
 
 }  // namespace engram

@@ -93,10 +93,9 @@ struct draw_panel_row {
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         constexpr int line = 3 * psychlab_view_width;
         const std::ptrdiff_t b = i / psychlab_view_height;
-        panel_sight(rows[b].clock.eye)
-            .draw_row(panel{{texels + b * panel::fine_size, panel::fine_side}},
-                      static_cast<int>(i % psychlab_view_height), psychlab_view_height, psychlab_view_width,
-                      pixels + i * line);
+        const int row = static_cast<int>(i % psychlab_view_height);
+        view_panel_rows(panel{{texels + b * panel::fine_size, panel::fine_side}}, rows[b].clock.eye, row, row + 1,
+                        psychlab_view_height, psychlab_view_width, pixels + i * line);
     }
 };
 
