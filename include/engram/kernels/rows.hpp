@@ -44,10 +44,20 @@ ENGRAM_SIMD pack<Real> indices(int first) {
 /// Sums of neighbours: (a0 + a1, a2 + a3, ..., b0 + b1, ...).
 template <class Real>
 ENGRAM_SIMD pack<Real> pair_sums(pack<Real> a, pack<Real> b) {
+#if defined(__CUDACC__)
+    // nvcc 13 has an internal error at a shuffle whose lanes are a pack of arguments; the bits are the same.
+    typename pack<Real>::native result;
+    for (int i = 0; i < pack<Real>::width / 2; ++i) {
+        result[i] = a.lanes[2 * i] + a.lanes[2 * i + 1];
+        result[pack<Real>::width / 2 + i] = b.lanes[2 * i] + b.lanes[2 * i + 1];
+    }
+    return pack<Real>(result);
+#else
     return [&]<int... I>(std::integer_sequence<int, I...>) {
         return pack<Real>(__builtin_shufflevector(a.lanes, b.lanes, (2 * I)...) +
                           __builtin_shufflevector(a.lanes, b.lanes, (2 * I + 1)...));
     }(std::make_integer_sequence<int, pack<Real>::width>{});
+#endif
 }
 
 /// The sum of each of `Count` packs (a power of two, at most the width) in lanes 0 .. Count - 1. A recursion and not a

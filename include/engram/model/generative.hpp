@@ -90,7 +90,8 @@ traced_agent<Backend> wire(controls_reads_infers_writes, const typename Agent::s
         in("decoder", [&] { return encoder::declare_decoder(g, vision, task.observation, latent + context); });
     std::vector<linear> features;
     if (!remembers)
-        for (const auto& [name, width] : {std::pair("x_features", out.x.width), std::pair("z_features", latent)})
+        for (const auto& [name, width] :
+             std::initializer_list<std::pair<const char*, int>>{{"x_features", out.x.width}, {"z_features", latent}})
             features.push_back(g.declare_linear(name, width, s.wiring.features,
                                                 initial::fan_in<typename Backend::real>(std::sqrt(2.0))));
     const auto feature = [&](const std::string& name, const variable& v, const linear& w) {
