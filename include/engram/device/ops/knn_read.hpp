@@ -38,11 +38,12 @@ struct knn_reads {
 /// Block b reads ring b.
 template <class Real>
 struct knn_read_rows {
-    static constexpr int lanes = 512, finalists = 16, tile = 5;
+    static constexpr int lanes = 512, finalists = 16, tile = 5, columns = 4;
     using sums = shared_sums<lanes>;
     /// More slots than this have their distances in memory instead of the block's scratch.
-    static constexpr int near_slots = 8192;
-    static constexpr int partial_numbers = sums::share_numbers > lanes* tile ? sums::share_numbers : lanes* tile;
+    static constexpr int near_slots = 4096;
+    static constexpr int all_sums = lanes * tile * columns;  // of a part of W_k each
+    static constexpr int partial_numbers = sums::share_numbers > all_sums ? sums::share_numbers : all_sums;
     static int scratch(int slots, int neighbours) {
         return partial_numbers + 2 * lanes + 2 * finalists + neighbours + (slots <= near_slots ? slots : 0);
     }
@@ -147,34 +148,40 @@ private:
         });
     }
 
-    /// Keys under the current weights: a lane has a column, `tile` neighbours, and a part of the rows of W_k.
+    /// Keys under the current weights: a lane has `tile` neighbours, `columns` columns, and a part of the rows of W_k,
+    /// so that it multiplies more often than it reads.
     template <class Block>
     ENGRAM_HD void recompute(Block& block, int b, int found) const {
-        const int K = to.neighbours, C = rings.content_width, D = rings.key_width;
-        const int pieces = (found + tile - 1) / tile * D, parts = lanes / 2 < pieces ? 1 : lanes / pieces;
+        const int K = to.neighbours, C = rings.content_width, D = rings.key_width, apart = (D + columns - 1) / columns;
+        const int pieces = (found + tile - 1) / tile * apart, parts = lanes / 2 < pieces ? 1 : lanes / pieces;
         const Real *const content = to.content + std::ptrdiff_t{b} * K * C, *const w = key_weight,
                           *const bias = key_bias;
         Real *const keys = to.keys + std::ptrdiff_t{b} * K * D, *const partial = block.scratch;
         block_for(block, pieces * parts, [=](int i) {
-            const int part = i / pieces, column = i % pieces % D, first = i % pieces / D * tile;
-            const int last = static_cast<int>(std::int64_t{C} * (part + 1) / parts);
-            const Real* row[tile];
-            Real sum[tile];
-            for (int j = 0; j < tile; ++j) {
+            const int part = i / pieces, column = i % pieces % apart, first = i % pieces / apart * tile;
+            // Beyond the last neighbour or column the last one is taken once more, and not kept.
+            const Real *row[tile], *weight_of[columns];
+            Real sum[tile][columns];
+            for (int j = 0; j < tile; ++j)
                 row[j] = content + std::ptrdiff_t{first + j < found ? first + j : found - 1} * C;
-                sum[j] = part == 0 ? bias[column] : Real(0);
+            for (int k = 0; k < columns; ++k) {
+                const int mine = column + k * apart < D ? column + k * apart : D - 1;
+                weight_of[k] = w + mine;
+                for (int j = 0; j < tile; ++j) sum[j][k] = part == 0 ? bias[mine] : Real(0);
             }
-            constexpr int ahead = 8;  // weights that are on their way at a time
-            for (int c = static_cast<int>(std::int64_t{C} * part / parts); c < last; c += ahead) {
-                Real next[ahead];
-                for (int k = 0; k < ahead; ++k)
-                    next[k] = c + k < last ? w[std::ptrdiff_t{c + k} * D + column] : Real(0);
-                for (int k = 0; k < ahead; ++k)
-                    for (int j = 0; j < tile; ++j) sum[j] += c + k < last ? row[j][c + k] * next[k] : Real(0);
+            const int last = static_cast<int>(std::int64_t{C} * (part + 1) / parts);
+            for (int c = static_cast<int>(std::int64_t{C} * part / parts); c < last; ++c) {
+                Real weights[columns];
+                for (int k = 0; k < columns; ++k) weights[k] = weight_of[k][std::ptrdiff_t{c} * D];
+                for (int j = 0; j < tile; ++j) {
+                    const Real x = row[j][c];
+                    for (int k = 0; k < columns; ++k) sum[j][k] += x * weights[k];
+                }
             }
+            Real* const into = parts == 1 ? keys : partial + part * found * D;
             for (int j = 0; j < tile && first + j < found; ++j)
-                (parts == 1 ? keys + std::ptrdiff_t{first + j} * D : partial + (part * found + first + j) * D)[column] =
-                    sum[j];
+                for (int k = 0; k < columns && column + k * apart < D; ++k)
+                    into[(first + j) * D + column + k * apart] = sum[j][k];
         });
         block_for(block, parts > 1 ? found * D : 0, [=](int i) {
             Real sum = partial[i];
