@@ -73,7 +73,8 @@ def three_ways(what, body, unit, per_call, compile_it=None):
             line(f"PyTorch {way}: {what}", per_call(microseconds(make())), unit)
         except Exception as problem:  # one way that fails must not hide the others
             failed.append(what)
-            print(f"PyTorch {way}: {what} failed: {type(problem).__name__}: {str(problem).splitlines()[0]}", flush=True)
+            reason = (str(problem).splitlines() or ["no reason given"])[0]
+            print(f"PyTorch {way}: {what} failed: {type(problem).__name__}: {reason}", flush=True)
 
 
 def t_maze(rows, steps=50):
@@ -83,10 +84,10 @@ def t_maze(rows, steps=50):
     action = torch.randint(0, 2, (rows,), device=device)
 
     def step():
-        nonlocal_clock = clock + 1
-        done = nonlocal_clock == length
+        now = clock + 1
+        done = now == length
         reward = torch.where(done, torch.where(action == side, 4.0, -3.0), 0.0)
-        clock.copy_(torch.where(done, 0, nonlocal_clock))
+        clock.copy_(torch.where(done, 0, now))
         length.copy_(torch.where(done, 100 + torch.randint(0, 11, (rows,), device=device), length))
         side.copy_(torch.where(done, torch.randint(0, 2, (rows,), device=device), side))
         hint = torch.where(clock > 0, 0.0, 2.0 * side - 1)
