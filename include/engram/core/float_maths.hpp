@@ -8,9 +8,6 @@
 // (log near 1: absolute); softplus 4e-7 relative to max(1, result). NaN gives NaN; exp runs to 0 and infinity, tanh and
 // logistic stay in [-1, 1] and [0, 1].
 //
-// nvcc refuses vectors in whatever is marked for the device, so the bodies here are the host's; on a device a single
-// float goes to its own library.
-//
 // tanh(x) = x P(x^2) / Q(x^2) on [-8, 8], degrees 5 and 3: a weighted least squares fit, iterated to the smallest
 // maximal error.
 
@@ -26,7 +23,7 @@ namespace engram::float_maths {
 
 /// The same bits seen as another type of the same size.
 template <class To, class From>
-ENGRAM_SIMD To as(const From& from) {
+ENGRAM_HD To as(const From& from) {
     return __builtin_bit_cast(To, from);
 }
 
@@ -58,7 +55,7 @@ ENGRAM_HD double softplus(double x) {
 }
 
 template <class Float>
-ENGRAM_SIMD Float exp(Float x) {
+ENGRAM_HD Float exp(Float x) {
     using integer = typename integers<Float>::type;
     // Compared this way round, NaN falls through both and stays.
     x = x > 89.0f ? Float{} + 89.0f : x;
@@ -85,7 +82,7 @@ ENGRAM_SIMD Float exp(Float x) {
 }
 
 template <class Float>
-ENGRAM_SIMD Float log(Float x) {
+ENGRAM_HD Float log(Float x) {
     using integer = typename integers<Float>::type;
     const auto tiny = x < 1.17549435e-38f;
     const Float normal = tiny ? x * 8388608.0f : x;
@@ -118,7 +115,7 @@ ENGRAM_SIMD Float log(Float x) {
 }
 
 template <class Float>
-ENGRAM_SIMD Float tanh(Float x) {
+ENGRAM_HD Float tanh(Float x) {
     x = x > 8.0f ? Float{} + 8.0f : x;
     x = x < -8.0f ? Float{} - 8.0f : x;
     const Float u = x * x;
@@ -134,56 +131,18 @@ ENGRAM_SIMD Float tanh(Float x) {
 }
 
 template <class Float>
-ENGRAM_SIMD Float logistic(Float x) {
+ENGRAM_HD Float logistic(Float x) {
     return tanh<Float>(x * 0.5f) * 0.5f + 0.5f;
 }
 
 /// log(1 + e^x) without overflow: max(x, 0) + log1p(e^-|x|).
 template <class Float>
-ENGRAM_SIMD Float softplus(Float x) {
+ENGRAM_HD Float softplus(Float x) {
     const Float e = exp<Float>(x < 0.0f ? x : -x);
     const Float one_and = e + 1.0f;
     // log1p from log: what 1 + e rounds away is put back to first order.
     const Float tail = log<Float>(one_and) + (e - (one_and - 1.0f)) / one_and;
     return (x < 0.0f ? Float{} : x) + tail;
-}
-
-// --- one float, on both ---
-
-ENGRAM_HD float exp(float x) {
-#if defined(__CUDA_ARCH__)
-    return ::expf(x);
-#else
-    return exp<float>(x);
-#endif
-}
-ENGRAM_HD float log(float x) {
-#if defined(__CUDA_ARCH__)
-    return ::logf(x);
-#else
-    return log<float>(x);
-#endif
-}
-ENGRAM_HD float tanh(float x) {
-#if defined(__CUDA_ARCH__)
-    return ::tanhf(x);
-#else
-    return tanh<float>(x);
-#endif
-}
-ENGRAM_HD float logistic(float x) {
-#if defined(__CUDA_ARCH__)
-    return 1 / (1 + ::expf(-x));
-#else
-    return logistic<float>(x);
-#endif
-}
-ENGRAM_HD float softplus(float x) {
-#if defined(__CUDA_ARCH__)
-    return (x > 0 ? x : 0 * x) + ::log1pf(::expf(-::fabsf(x)));
-#else
-    return softplus<float>(x);
-#endif
 }
 
 }  // namespace engram::float_maths
