@@ -166,7 +166,7 @@ struct pack {
     }
 
     friend ENGRAM_SIMD pack abs(pack x) {
-        return pack(float_maths::as<native>(float_maths::as<typename mask::native>(x.lanes) & magnitude));
+        return pack(__builtin_bit_cast(native, __builtin_bit_cast(typename mask::native, x.lanes) & magnitude));
     }
     /// Both propagate NaN from either side.
     friend ENGRAM_SIMD pack max(pack a, pack b) {
@@ -229,10 +229,16 @@ private:
     }
 #endif
 
-    /// Floats go through the vector body at once, doubles lane by lane.
+    /// Floats go through the vector body at once, doubles lane by lane; nvcc takes that body for one of the device, which
+    /// has no vectors.
     template <class Maths>
     static ENGRAM_SIMD pack on_lanes(pack x, Maths maths) {
-        if constexpr (sizeof(Real) == 4) {
+#if defined(__CUDACC__)
+        constexpr bool at_once = false;
+#else
+        constexpr bool at_once = sizeof(Real) == 4;
+#endif
+        if constexpr (at_once) {
             return pack(maths(x.lanes));
         } else {
             for (int i = 0; i < width; ++i) x.lanes[i] = maths(static_cast<Real>(x.lanes[i]));
