@@ -24,6 +24,11 @@ if ! command -v nvidia-smi > /dev/null || ! nvidia-smi -L > /dev/null 2>&1; then
     exit 77
 fi
 
+if [ $sanitize = yes ] && ! command -v compute-sanitizer > /dev/null; then
+    echo "benchmarks/gpu: compute-sanitizer is not installed (it comes with the CUDA toolkit)" >&2
+    exit 1
+fi
+
 # step NAME COMMAND...: status 77 is a step that has said why it does not apply.
 step() {
     local name=$1 status=0
@@ -40,16 +45,12 @@ step() {
 
 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv
 benchmarks="limits environments core updates training"
-step configure cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON -DENGRAM_GPU_TESTS=ON \
+step configure cmake -S . -B "$build" -G "Unix Makefiles" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON -DENGRAM_GPU_TESTS=ON \
     -DENGRAM_CUDA_TEST_ARCHITECTURE=native -DENGRAM_BUILD_PROGRAMS=OFF -DENGRAM_BUILD_EXAMPLES=OFF
 # -k: what compiles is run though something else does not.
-step build cmake --build "$build" --target gpu_tests gpu_benchmarks -j "$(nproc)" -- -k
+limit=1200 step build cmake --build "$build" --target gpu_tests gpu_benchmarks -j "$(nproc)" -- -k
 
 if [ $sanitize = yes ]; then
-    if ! command -v compute-sanitizer > /dev/null; then
-        echo "benchmarks/gpu: compute-sanitizer is not installed (it comes with the CUDA toolkit)" >&2
-        exit 1
-    fi
     for test in "$build"/tests/bin/*on_a_gpu*; do
         [ -x "$test" ] || continue
         for tool in memcheck racecheck; do

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-// Learner updates on a CUDA device: forward, backward and optimiser step, each one captured graph, beside one host
-// thread. Prints one row a model: milliseconds an update and, for the device, time steps of experience a second.
+// Learner updates on a CUDA device: forward, backward and optimiser step, each one captured graph. Prints one row a
+// model: milliseconds an update and time steps of experience a second. The host's are benchmark-mra_update's: nvcc does
+// not take the vector code of its gradients.
 //
 //   benchmark-gpu-updates [repeats]
 
@@ -34,23 +35,6 @@ double milliseconds_since(clock_type::time_point start) {
 }
 
 template <class Agent>
-double on_the_host(const task_shape& task) {
-    auto a = Agent::template trace<cpu<float>>({}, task, 1);
-    program<cpu<float>> p(*a.g, a.store, {.steps = T, .batch = B, .gradients = true});
-    optimiser<float> adam({}, *a.store);
-    double best = 1e30;
-    for (int i = 0; i < 3; ++i) {
-        fill_randomly(p, a, 1);
-        const auto start = clock_type::now();
-        p.forward();
-        p.backward();
-        adam.update(*a.store, p.gradient(), 0);
-        best = std::min(best, milliseconds_since(start));
-    }
-    return best;
-}
-
-template <class Agent>
 double on_the_device(const task_shape& task, product_precision precision, int repeats) {
     auto a = Agent::template trace<cuda<float>>({}, task, 1);
     program<cuda<float>> p(*a.g, a.store, {.steps = T, .batch = B, .gradients = true});
@@ -73,8 +57,7 @@ double on_the_device(const task_shape& task, product_precision precision, int re
 
 template <class Agent>
 void row(const char* name, const task_shape& task, int repeats) {
-    const double host = on_the_host<Agent>(task);
-    std::printf("%-28s %10.2f", name, host);
+    std::printf("%-28s", name);
     for (const auto precision : {product_precision::full, product_precision::tf32, product_precision::bf16}) {
         const double ms = on_the_device<Agent>(task, precision, repeats);
         std::printf(" %10.2f %10.0f", ms, T * B / ms * 1000);
@@ -92,7 +75,7 @@ int main(int count, char** arguments) try {
     }
     const int repeats = count > 1 ? std::atoi(arguments[1]) : 20;
     std::printf("T = %d, B = %d, float; milliseconds an update, steps a second\n", T, B);
-    std::printf("%-28s %10s %10s %10s %10s %10s %10s %10s\n", "model", "host", "fp32", "", "tf32", "", "bf16", "");
+    std::printf("%-28s %10s %10s %10s %10s %10s %10s\n", "model", "fp32", "", "tf32", "", "bf16", "");
     const task_shape numbers{{1, 32, 1}, 6}, frames{{72, 96, 3}, 6};
     row<agent<mlp, lstm, no_memory, no_auxiliary, vtrace>>("LSTM, numbers", numbers, repeats);
     row<agent<mlp, lstm, fifo_knn, cpc, vtrace>>("LSTM+MEM+CPC, numbers", numbers, repeats);

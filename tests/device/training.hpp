@@ -1,7 +1,11 @@
 #pragma once
-// Training that never leaves the device: the host's episodes, updates and weights.
+// Training that never leaves a device, and what another one or the host must agree with.
 
 #include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/controller/lstm.hpp>
@@ -11,7 +15,6 @@
 #include <engram/memory/fifo_knn.hpp>
 #include <engram/task/t_maze.hpp>
 #include <engram/train/device_trainer.hpp>
-#include <engram/train/trainer.hpp>
 
 namespace training_test {
 
@@ -19,7 +22,9 @@ using namespace engram;
 
 using model = agent<mlp, lstm, fifo_knn, no_auxiliary, vtrace>;
 
-model::settings small() {
+constexpr int environments = 6, unroll = 7, iterations = 20, seed = 9;
+
+inline model::settings small() {
     model::settings s;
     s.encoder.layers = {8};
     s.controller.hidden = 6;
@@ -30,11 +35,20 @@ model::settings small() {
     return s;
 }
 
-task_options corridor() {
+inline task_options corridor() {
     task_options options;
     options.length = 3;
     options.length_spread = 2;
     return options;
+}
+
+inline trainer_settings settings() {
+    trainer_settings s;
+    s.rollout.environments = environments;
+    s.rollout.unroll = unroll;
+    s.optimiser.learning_rate = 3e-3;
+    s.optimiser.clip = 1;
+    return s;
 }
 
 template <class Backend>
@@ -44,47 +58,52 @@ traced_agent<Backend> traced() {
         small(), {{info.observation.height, info.observation.width, info.observation.channels}, info.actions}, 5);
 }
 
-// In float, as the host acts: rounding is carried on by twenty updates, and flips no action here.
+/// What the iterations of a run told, and the weights that it left.
+struct history {
+    std::vector<int> episodes;
+    std::vector<double> reward, loss, norm;
+    std::vector<float> first, weights;
+};
+
 template <class Device>
-void training_is_the_hosts() {
-    trainer_settings s;
-    s.rollout.environments = 6;
-    s.rollout.unroll = 7;
-    s.optimiser.learning_rate = 3e-3;
-    s.optimiser.clip = 1;
-    const auto here = traced<cpu<float>>();
-    const auto there = traced<Device>();
-    const environment_maker make = [](int count, int first_row) {
-        return std::make_unique<batch_of<t_maze>>("train", count, 9, static_cast<std::uint32_t>(first_row), corridor(),
-                                                  nullptr);
-    };
-    const int iterations = 20;
-    trainer<cpu<float>> host(here, make, s, 9, 1, iterations * 42);
-    device_trainer<Device, t_maze> device(there, "train", s, 9, iterations * 42, corridor());
-    int finished = 0;
+history trained_on() {
+    const auto agent = traced<Device>();
+    history told;
+    told.first.assign(agent.store->flat().begin(), agent.store->flat().end());
+    device_trainer<Device, t_maze> trainer(agent, "train", settings(), seed, iterations * environments * unroll,
+                                           corridor());
     for (int i = 0; i < iterations; ++i) {
-        host.iterate();
-        device.iterate();
-        const auto seen = host.take_window();
-        const auto told = device.take_window();
-        double reward = 0;
-        for (const double r : seen.episodes) reward += r;
-        REQUIRE(told.episodes == static_cast<int>(seen.episodes.size()));
-        if (told.episodes > 0) CHECK(told.episode_reward == doctest::Approx(reward / told.episodes));
-        CHECK(told.loss == doctest::Approx(seen.loss).epsilon(2e-3));
-        CHECK(told.gradient_norm == doctest::Approx(seen.gradient_norm).epsilon(2e-3));
-        finished += told.episodes;
+        trainer.iterate();
+        const auto now = trainer.take_window();
+        told.episodes.push_back(now.episodes);
+        told.reward.push_back(now.episode_reward);
+        told.loss.push_back(now.loss);
+        told.norm.push_back(now.gradient_norm);
+    }
+    CHECK(trainer.steps() == iterations * environments * unroll);
+    trainer.fetch_weights();
+    told.weights.assign(agent.store->flat().begin(), agent.store->flat().end());
+    return told;
+}
+
+/// In float: rounding is carried on by twenty updates, and flips no action here.
+inline void are_the_same(const history& a, const history& b) {
+    CHECK(a.episodes == b.episodes);
+    int finished = 0;
+    for (std::size_t i = 0; i < a.loss.size(); ++i) {
+        CHECK(a.reward[i] == doctest::Approx(b.reward[i]));
+        CHECK(a.loss[i] == doctest::Approx(b.loss[i]).epsilon(2e-3));
+        CHECK(a.norm[i] == doctest::Approx(b.norm[i]).epsilon(2e-3));
+        finished += a.episodes[i];
     }
     CHECK(finished > 60);
-    CHECK(device.steps() == host.steps());
-    device.fetch_weights();
-    double moved = 0;
-    const auto fresh = traced<cpu<float>>();
-    for (std::size_t i = 0; i < here.store->flat().size(); ++i) {
-        CHECK(there.store->flat()[i] == doctest::Approx(here.store->flat()[i]).epsilon(1e-3).scale(1));
-        moved = std::max(moved, static_cast<double>(std::abs(fresh.store->flat()[i] - here.store->flat()[i])));
+    REQUIRE(a.weights.size() == b.weights.size());
+    float moved = 0;
+    for (std::size_t i = 0; i < a.weights.size(); ++i) {
+        CHECK(a.weights[i] == doctest::Approx(b.weights[i]).epsilon(1e-3).scale(1));
+        moved = std::max(moved, std::abs(a.weights[i] - a.first[i]));
     }
-    CHECK(moved > 0.01);
+    CHECK(moved > 0.01f);
 }
 
 template <class Device>
