@@ -76,8 +76,9 @@ public:
 
     emulated_block(Real* s, thread_order order) : scratch(s), order_(order) {}
 
+    /// constexpr, since nvcc also checks this one for the device.
     template <class Phase>
-    void each(Phase phase) {
+    constexpr void each(Phase phase) {
         for (int i = 0; i < Lanes; ++i) {
             const int lane = order_ == thread_order::ascending ? i : Lanes - 1 - i;
             // An odd multiplier permutes a power of two.
