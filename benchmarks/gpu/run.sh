@@ -1,19 +1,71 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # On a machine with a GPU: builds, runs the tests labelled `gpu`, prints the tables. Numbers count only from a quiet
 # device; the first lines say which one it was.
 #
-#   benchmarks/gpu/run.sh [build folder]        (default: build-gpu)
-set -e
+#   benchmarks/gpu/run.sh [build folder]            (default: build-gpu)
+#   benchmarks/gpu/run.sh --sanitize [build folder]  the tests alone, under compute-sanitizer's memcheck and racecheck
+#
+# A step that fails says so and the rest goes on; the last line counts what failed and the exit status is 1 then.
+# ENGRAM_PEERS_PYTHON: an interpreter with a PyTorch that finds the GPU (default python3); without one the PyTorch rows
+# are left out. ENGRAM_GPU_LIMIT: seconds that one step may take (default 300).
+set -u
 cd "$(dirname "$0")/../.."
+sanitize=no
+if [ "${1:-}" = --sanitize ]; then
+    sanitize=yes
+    shift
+fi
 build=${1:-build-gpu}
+limit=${ENGRAM_GPU_LIMIT:-300}
+failures=0
+
 if ! command -v nvidia-smi > /dev/null || ! nvidia-smi -L > /dev/null 2>&1; then
     echo "benchmarks/gpu: no NVIDIA GPU answers on this machine; nothing was run" >&2
     exit 77
 fi
+
+if [ $sanitize = yes ] && ! command -v compute-sanitizer > /dev/null; then
+    echo "benchmarks/gpu: compute-sanitizer is not installed (it comes with the CUDA toolkit)" >&2
+    exit 1
+fi
+
+# step NAME COMMAND...: status 77 is a step that has said why it does not apply.
+step() {
+    local name=$1 status=0
+    shift
+    echo
+    echo "== $name: $*"
+    timeout "$limit" "$@" || status=$?
+    if [ $status -ne 0 ] && [ $status -ne 77 ]; then
+        echo "== $name: FAILED with status $status"
+        failures=$((failures + 1))
+    fi
+    return 0
+}
+
 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv
-set -x
-cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON -DENGRAM_CUDA_PROGRAMS=ON \
-    -DENGRAM_CUDA_TEST_ARCHITECTURE=native -DCMAKE_CUDA_ARCHITECTURES=native -DENGRAM_BUILD_EXAMPLES=OFF
-cmake --build "$build" --target gpu_tests benchmark-gpu-updates -j "$(nproc)"
-ctest --test-dir "$build" -L gpu --output-on-failure
-"$build/bin/benchmark-gpu-updates"
+benchmarks="limits environments core updates training"
+step configure cmake -S . -B "$build" -G "Unix Makefiles" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON \
+    -DENGRAM_CUDA_PROGRAMS=ON -DENGRAM_CUDA_TEST_ARCHITECTURE=native -DCMAKE_CUDA_ARCHITECTURES=native -DENGRAM_BUILD_EXAMPLES=OFF
+# -k: what compiles is run though something else does not.
+limit=1200 step build cmake --build "$build" --target gpu_tests gpu_benchmarks -j "$(nproc)" -- -k
+
+if [ $sanitize = yes ]; then
+    for test in "$build"/tests/bin/*on_a_gpu*; do
+        [ -x "$test" ] || continue
+        for tool in memcheck racecheck; do
+            step "$tool $(basename "$test")" compute-sanitizer --tool "$tool" --error-exitcode 1 "$test"
+        done
+    done
+else
+    step tests ctest --test-dir "$build" -L gpu --output-on-failure --timeout "$limit"
+    for name in $benchmarks; do step "$name" "$build/bin/benchmark-gpu-$name"; done
+    step peers "${ENGRAM_PEERS_PYTHON:-python3}" benchmarks/gpu/peers.py
+fi
+
+echo
+if [ $failures -gt 0 ]; then
+    echo "benchmarks/gpu: $failures steps failed"
+    exit 1
+fi
+echo "benchmarks/gpu: every step ran"

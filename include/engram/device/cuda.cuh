@@ -39,14 +39,17 @@ struct cuda_block {
     }
 };
 
+inline constexpr int grid_threads = 256;  // of a block of a grid
+
 template <class Functor>
-__global__ void run_grid(Functor functor, std::ptrdiff_t count) {
+__global__ void __launch_bounds__(grid_threads) run_grid(Functor functor, std::ptrdiff_t count) {
     const std::ptrdiff_t i = std::ptrdiff_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (i < count) functor(i);
 }
 
+// The bound keeps registers for as many threads as there are lanes: without it a block of many could not be started.
 template <class Real, class Functor>
-__global__ void run_blocks(Functor functor) {
+__global__ void __launch_bounds__(lanes_of<Functor>) run_blocks(Functor functor) {
     extern __shared__ double cuda_scratch[];
     cuda_block<Real, lanes_of<Functor>> block{reinterpret_cast<Real*>(cuda_scratch)};
     functor(block, static_cast<int>(blockIdx.x));
@@ -134,6 +137,8 @@ public:
         check_cuda(cudaEventRecord(sent_, stream_), who(), "cudaEventRecord");
     }
     const std::uint64_t* counter() const { return counter_.data(); }
+    /// Goes on to the number of the next replay.
+    void count_replay() { launch("device", 1, count_up{counter_.data()}); }
 
     // --- numbers and alarms of kernels ---
     double* scalar() {
@@ -177,8 +182,8 @@ public:
     void launch(const std::string& op, std::ptrdiff_t count, const Functor& functor) {
         static_assert(std::is_trivially_copyable_v<Functor>, "launch: a device kernel is copied as bytes");
         if (count == 0) return;
-        constexpr int threads = 256;
-        run_grid<<<static_cast<unsigned>((count + threads - 1) / threads), threads, 0, stream_>>>(functor, count);
+        const std::ptrdiff_t blocks = (count + grid_threads - 1) / grid_threads;
+        run_grid<<<static_cast<unsigned>(blocks), grid_threads, 0, stream_>>>(functor, count);
         check_cuda(cudaGetLastError(), op, "the launch of a kernel");
     }
     template <class Functor>
@@ -254,7 +259,7 @@ public:
 
 private:
     static constexpr std::size_t places = 256, workspace_bytes = std::size_t{32} << 20;
-    static constexpr int sweeps = 3;  // forward, backward, update
+    static constexpr int sweeps = 4;  // forward, backward, update, a caller's own
 
     struct recorded {
         cudaGraphExec_t graph = nullptr;

@@ -76,14 +76,9 @@ public:
 
     emulated_block(Real* s, thread_order order) : scratch(s), order_(order) {}
 
-    // On both under nvcc, which checks for the device whatever a kernel may be instantiated with.
-#if defined(__CUDACC__)
+    /// constexpr, since nvcc also checks this one for the device.
     template <class Phase>
-    __host__ __device__ void each(Phase phase) {
-#else
-    template <class Phase>
-    void each(Phase phase) {
-#endif
+    constexpr void each(Phase phase) {
         for (int i = 0; i < Lanes; ++i) {
             const int lane = order_ == thread_order::ascending ? i : Lanes - 1 - i;
             // An odd multiplier permutes a power of two.
@@ -147,6 +142,10 @@ public:
         counter_ = replays;
     }
     const std::uint64_t* counter() const { return &counter_; }
+    /// Goes on to the number of the next replay.
+    void count_replay() {
+        issue([this] { ++counter_; });
+    }
 
     // --- numbers and alarms of kernels ---
     /// A number that kernels add to; zero when a sweep begins.
@@ -172,7 +171,10 @@ public:
     template <class Functor>
     void launch(const std::string&, std::ptrdiff_t count, const Functor& functor) {
         static_assert(std::is_trivially_copyable_v<Functor>, "launch: a device kernel is copied as bytes");
-        issue([=, this] { each(count, [&](std::ptrdiff_t i) { functor(i); }); });
+        issue([=, this] {
+            ++launches_;
+            each(count, [&](std::ptrdiff_t i) { functor(i); });
+        });
     }
 
     /// A block of Functor::lanes threads with a scratch of `scratch` numbers for each of `count` indices.
@@ -183,6 +185,7 @@ public:
         static_assert((lanes & (lanes - 1)) == 0, "launch: the lanes of a block are a power of two");
         require(scratch >= 0, who, ": a block with a scratch of ", scratch, " numbers was asked for");
         issue([=, this] {
+            ++launches_;
             aligned_vector<Real> numbers(std::size_t(scratch) + 1);
             each(count, [&](std::ptrdiff_t i) {
                 // What a block finds in its scratch is arbitrary.
@@ -201,12 +204,16 @@ public:
     void products(const std::string&, int count, matrix_operand<Real> a, std::ptrdiff_t a_apart, matrix_operand<Real> b,
                   std::ptrdiff_t b_apart, bool accumulate, Real* y, std::ptrdiff_t y_stride, std::ptrdiff_t y_apart,
                   int m, int n, int k) {
-        issue([=] {
+        issue([=, this] {
+            ++launches_;
             for (int i = 0; i < count; ++i)
                 multiply({a.data + i * a_apart, a.stride, a.transposed}, {b.data + i * b_apart, b.stride, b.transposed},
                          accumulate, y + i * y_apart, y_stride, m, n, k);
         });
     }
+
+    /// Kernels and products that a device would have run so far; copies and clears do not count.
+    std::int64_t launches() const { return launches_; }
 
     // --- replays ---
     /// Runs `body`, from the second time on as a list of what it does, as long as it touches the same `resources`.
@@ -231,7 +238,7 @@ public:
     }
 
 private:
-    static constexpr int sweeps = 3;  // forward, backward, update
+    static constexpr int sweeps = 4;  // forward, backward, update, a caller's own
 
     struct named_alarm {
         std::string what;
@@ -276,6 +283,7 @@ private:
 
     host_windows<Real, std::vector<Real>> windows_;
     std::uint64_t counter_ = 0;
+    std::int64_t launches_ = 0;
     std::deque<double> scalars_;
     std::deque<named_alarm> alarms_;
     recorded replays_[sweeps];
@@ -335,6 +343,12 @@ template <class Real>
 ENGRAM_HD void give(Real& to, bool accumulate, Real by) {
     to = accumulate ? to + by : by;
 }
+
+/// One more replay.
+struct count_up {
+    std::uint64_t* count;
+    ENGRAM_HD void operator()(std::ptrdiff_t) const { ++*count; }
+};
 
 /// Rows of one operand into another, at their first step.
 template <class Real>

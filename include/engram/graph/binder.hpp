@@ -14,6 +14,8 @@
 namespace engram {
 
 template <class Backend>
+class recorded_steps;
+template <class Backend>
 class program;
 template <class Backend>
 class binder;

@@ -164,7 +164,7 @@ public:
 
 private:
     friend class binder<Backend>;
-
+    friend class recorded_steps<Backend>;
     struct bound {
         engram::kernel<Backend>* kernel;
         int steps;

@@ -80,13 +80,15 @@ ENGRAM_HD float grey_of(float x, float y, float z) {
     return z > 0 ? 0.58f : 0.4f;
 }
 
-/// The panel as it is seen: a field of 90 degrees across, square pixels.
-ENGRAM_HD_CALL void view_panel(const canvas& panel, const gaze& from, int height, int width, float* pixels) {
+/// Rows [first, last) of the panel as it is seen, [last - first, width, 3]: a field of 90 degrees across, square
+/// pixels.
+ENGRAM_HD_CALL void view_panel_rows(const canvas& panel, const gaze& from, int first, int last, int height, int width,
+                                    float* pixels) {
     constexpr float unit = 1.0f / full_turn;
     const float sy = static_cast<float>(sine(from.yaw)) * unit, cy = static_cast<float>(cosine(from.yaw)) * unit;
     const float sp = static_cast<float>(sine(from.pitch)) * unit, cp = static_cast<float>(cosine(from.pitch)) * unit;
     const float pitch = 2.0f / static_cast<float>(width), texels = static_cast<float>(panel.side);
-    for (int row = 0; row < height; ++row) {
+    for (int row = first; row < last; ++row) {
         const float down = (static_cast<float>(row) + 0.5f - 0.5f * static_cast<float>(height)) * pitch;
         const float forward = cp + down * sp, y = down * cp - sp;
         for (int column = 0; column < width; ++column, pixels += 3) {
@@ -100,6 +102,11 @@ ENGRAM_HD_CALL void view_panel(const canvas& panel, const gaze& from, int height
             }
         }
     }
+}
+
+/// All of them, [height, width, 3].
+ENGRAM_HD void view_panel(const canvas& panel, const gaze& from, int height, int width, float* pixels) {
+    view_panel_rows(panel, from, 0, height, height, width, pixels);
 }
 
 }  // namespace engram

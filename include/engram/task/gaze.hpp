@@ -92,7 +92,7 @@ struct gaze {
         const std::int64_t flat = cosine(pitch);
         return {sine(yaw) * flat, -std::int64_t{sine(pitch)} * full_turn, cosine(yaw) * flat};
     }
-    bool on(const panel_box& part = {}) const { return direction().on(part); }
+    ENGRAM_HD bool on(const panel_box& part = {}) const { return direction().on(part); }
 
     bool valid() const { return yaw >= -full_turn / 2 && yaw < full_turn / 2 && pitch >= -highest && pitch <= highest; }
 };

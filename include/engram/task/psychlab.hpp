@@ -47,6 +47,9 @@ struct phase {
     }
 };
 
+/// What is seen at paper fidelity, pixels.
+constexpr int psychlab_view_height = 72, psychlab_view_width = 96;
+
 /// What the tasks have in common in each of their levels. No padding.
 struct psychlab_level {
     std::int32_t trials = 0, timeout = 0;         // timeout in frames
@@ -88,8 +91,8 @@ inline constexpr const char* psychlab_levels[] = {"train", "holdout_interpolate"
 inline task_info psychlab_info(const std::string& task, int buttons, const task_options& options) {
     const bool paper = pace::paper_fidelity(options);
     return {.name = task,
-            .observation =
-                paper ? observation_shape{72, 96, 3} : observation_shape{panel::coarse_side, panel::coarse_side, 3},
+            .observation = paper ? observation_shape{psychlab_view_height, psychlab_view_width, 3}
+                                 : observation_shape{panel::coarse_side, panel::coarse_side, 3},
             .actions = paper ? looking_actions : buttons};
 }
 
@@ -173,16 +176,17 @@ ENGRAM_HD_CALL outcome psychlab_frame(Task& task, int action) {
     psychlab_clock& now = task.clock;
     now.eye.move(action);
     const ray seen = now.eye.direction();
+    constexpr panel_box cross = cross_zone, dot = dot_zone;  // a device has no address of the others
     outcome got;
     switch (now.kind) {
         case phase_kind::gap:
             now.kind = phase_kind::fixate;
             break;
         case phase_kind::fixate:
-            if (seen.on(cross_zone)) enter_phase(task, 0);
+            if (seen.on(cross)) enter_phase(task, 0);
             break;
         case phase_kind::centre:
-            if (seen.on(dot_zone)) enter_phase(task, now.index + 1);
+            if (seen.on(dot)) enter_phase(task, now.index + 1);
             break;
         case phase_kind::show:
         case phase_kind::wait:
@@ -231,9 +235,10 @@ ENGRAM_HD outcome psychlab_step(Task& task, int action) {
 template <class Task>
 ENGRAM_HD_CALL void draw_panel(const Task& task, const panel& on, const float* images) {
     const psychlab_clock& now = task.clock;
-    on.fill(Task::ground);
+    constexpr shade ground = Task::ground;
+    on.fill(ground);
     if (now.kind == phase_kind::fixate) on.cross();
-    if (now.kind == phase_kind::centre) on.dot({1 - Task::ground.r, 1 - Task::ground.g, 1 - Task::ground.b});
+    if (now.kind == phase_kind::centre) on.dot({1 - ground.r, 1 - ground.g, 1 - ground.b});
     const bool response = now.kind == phase_kind::respond, feedback = now.kind == phase_kind::feedback;
     if (now.kind != phase_kind::show && !response && !feedback) return;
     task.draw(on, images);
@@ -253,7 +258,7 @@ ENGRAM_HD void psychlab_observe(const Task& task, const float* images, float* pi
     float texels[panel::fine_size];
     const panel on{{texels, panel::fine_side}};
     draw_panel(task, on, images);
-    view_panel(on, task.clock.eye, 72, 96, pixels);
+    view_panel(on, task.clock.eye, psychlab_view_height, psychlab_view_width, pixels);
 }
 
 /// Looks at what is wanted now; small: the answer.

@@ -4,10 +4,11 @@
 // Draws a room as it is seen from a place in it: float RGB in [0, 1], [height, width, 3] row-major, channels last.
 //
 // A column of samples is one line of sight (sight.hpp); textures are asked for their mean over the footprint of a
-// sample. A column depends on the room and the pose alone, so a CPU thread takes a frame, and a CUDA thread a column or
-// a frame.
+// sample. A column depends on the room and the pose alone, so a CPU thread takes a frame, and a CUDA thread a column
+// (train/device_environments.hpp).
 
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 
 #include "engram/core/device.hpp"
@@ -63,14 +64,34 @@ ENGRAM_HD void render_column(const room& in, const outlook& from, const lens& th
     }
 }
 
-/// Draws a frame of a room that is known to be valid, from a free place in it: what an environment calls, whose state
-/// is checked where it comes from. Never inlined: each inlined copy could fuse its products differently, and all
-/// callers are to get the same bits.
-[[gnu::noinline]] inline void draw_frame(const room& in, const pose& from, const lens& through, const gallery& images,
-                                         float* pixels) {
-    const outlook view(in, from);
-    for (int column = 0; column < through.width; ++column) render_column(in, view, through, images, column, pixels);
+/// The same, called: each inlined copy could fuse its products differently, and all callers are to get the same bits.
+ENGRAM_HD_CALL void draw_column(const room& in, const outlook& from, const lens& through, const gallery& images, int x,
+                                float* pixels) {
+    render_column(in, from, through, images, x, pixels);
 }
+
+/// Draws a frame of a room that is known to be valid, from a free place in it: what an environment calls, whose state
+/// is checked where it comes from.
+ENGRAM_HD_CALL void draw_frame(const room& in, const pose& from, const lens& through, const gallery& images,
+                               float* pixels) {
+    const outlook view(in, from);
+    for (int column = 0; column < through.width; ++column) draw_column(in, view, through, images, column, pixels);
+}
+
+/// A frame to be drawn: of what room, from where, through what.
+struct room_view {
+    const room* in = nullptr;
+    pose from{};
+    lens through{};
+
+    ENGRAM_HD void draw(float* pixels) const { draw_frame(*in, from, through, {}, pixels); }
+};
+
+/// An environment that shows a view of a room and says of which: one of its own, or one that it puts up in `spare`.
+template <class E>
+concept shows_a_room = requires(const E seen, room& spare) {
+    { seen.view(spare) } -> std::same_as<room_view>;
+};
 
 /// Draws a frame. Throws where there is nothing sensible to see: a room that is not valid, an eye outside the grid,
 /// inside something solid, or not between the ground and the top of the walls, a lens out of range.

@@ -94,7 +94,12 @@ struct two_colors {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        room place = surroundings();
+        room place;
+        view(place).draw(pixels);
+    }
+    /// The frame that observe() draws, of a room that is put up for it.
+    ENGRAM_HD_CALL room_view view(room& place) const {
+        place = surroundings();
         // As many as the room holds, nearest first, of those that are not behind the camera.
         std::int64_t farthest = -1;
         std::int32_t last = -1;
@@ -111,7 +116,7 @@ struct two_colors {
         }
         lens through = view_lens(level.height, level.width, 41.0f / 64);
         through.field_of_view = 1.5707963f;
-        draw_frame(place, who, through, {}, pixels);
+        return {&place, who, through};
     }
 
     std::optional<trial_event> event() const { return std::nullopt; }

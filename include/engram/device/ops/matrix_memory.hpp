@@ -3,73 +3,113 @@
 
 // Reading and writing a memory matrix on a device (equations: kernels/matrix_memory.hpp and kernels/least_used.hpp).
 //
-// Sums over slots and words are products of one small matrix a row, all rows in one batched call; what is left is
-// pointwise. Both cosines are one body: their norms are guarded one by one, or under one root.
+// Cosines are one launch, and one for each of their gradients; other sums over slots and words are products of one
+// small matrix a row, all rows in one batched call. Both cosines are one body: their norms are guarded one by one, or
+// under one root.
 
 #include <engram/device/kernel.hpp>
+#include <engram/device/shared_sums.hpp>
 #include <engram/graph/ops/least_used.hpp>
 #include <engram/graph/ops/matrix_memory.hpp>
 
 namespace engram {
 
-/// Guarded norms of the H keys and N rows of each memory, [rows, H + N]; squares for the joint cosine.
-template <class Real, bool Joint>
-struct vector_norms {
-    device_rows<Real> memory, keys;
-    int slots, word, heads;
-    Real* norms;
-    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        const std::ptrdiff_t row = i / (heads + slots), v = i % (heads + slots);
-        const Real* const x = v < heads ? keys.row(row) + v * word : memory.row(row) + (v - heads) * word;
-        Real sum = 0;
-        for (int c = 0; c < word; ++c) sum += x[c] * x[c];
-        norms[i] = Joint ? sum : sqrt(sum + static_cast<Real>(cosine_epsilon));
-    }
-};
-
-/// What a product of key and row is divided by.
+/// What a product of key and row is divided by, from their guarded norms; squares for the joint cosine.
 template <bool Joint, class Real>
 ENGRAM_HD Real cosine_divisor(Real key, Real row) {
     return Joint ? sqrt(key * row + static_cast<Real>(joint_cosine_epsilon))
                  : key * row + static_cast<Real>(cosine_epsilon);
 }
 
-/// out = from / divisor, [rows, R * N]: cosines from products, and their gradients likewise.
+/// What the threads of both cosines share; norms of the H keys and N rows of each memory, [rows, H + N].
 template <class Real, bool Joint>
-struct divide_by_norms {
-    device_rows<Real> from, out;
-    int slots, heads;
-    const Real* norms;
-    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        const std::ptrdiff_t row = i / out.width, at = i % out.width;
-        const Real* const norm = norms + row * (heads + slots);
-        out.row(row)[at] = from.row(row)[at] / cosine_divisor<Joint>(norm[at / slots], norm[heads + at % slots]);
+struct cosine_rows {
+    device_rows<Real> memory, keys, cosine;
+    int slots, word, heads;
+    Real* norms;
+
+    ENGRAM_HD const Real* key(std::ptrdiff_t row, int h) const { return keys.row(row) + std::ptrdiff_t{h} * word; }
+    ENGRAM_HD const Real* slot(std::ptrdiff_t row, int n) const { return memory.row(row) + std::ptrdiff_t{n} * word; }
+    ENGRAM_HD Real* norm(std::ptrdiff_t row) const { return norms + row * (heads + slots); }
+    ENGRAM_HD static Real guarded(Real square) {
+        return Joint ? square : sqrt(square + static_cast<Real>(cosine_epsilon));
+    }
+    ENGRAM_HD Real divisor(std::ptrdiff_t row, int h, int n) const {
+        return cosine_divisor<Joint>(norm(row)[h], norm(row)[heads + n]);
+    }
+    /// The share of one product in what is taken from a vector along itself; `own` and `other` are their norms.
+    ENGRAM_HD static Real shrinking(Real scaled, Real cosine, Real own, Real other) {
+        return scaled * cosine * other / (Joint ? cosine_divisor<true>(own, other) : own);
     }
 };
 
-/// Takes from the gradient of a vector x its part along x: a block a key (OfRows false) or a memory row.
-template <class Real, bool Joint, bool OfRows>
-struct cosine_shrink {
-    static constexpr int lanes = 32;
-    device_rows<Real> x, cosine, d_x;
-    const Real *scaled, *norms;  // d_cosine / divisor [rows, R * N]
-    int slots, word, heads;
+/// One thread a key and slot. Norms are summed up by whoever needs them, and kept once.
+template <class Real, bool Joint>
+struct cosine_forward {
+    cosine_rows<Real, Joint> all;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const std::ptrdiff_t row = i / all.cosine.width;
+        const int at = static_cast<int>(i % all.cosine.width), h = at / all.slots, n = at % all.slots;
+        const Real *const a = all.key(row, h), *const b = all.slot(row, n);
+        Real product = 0, key = 0, slot = 0;
+        for (int c = 0; c < all.word; ++c) {
+            product += a[c] * b[c];
+            key += a[c] * a[c];
+            slot += b[c] * b[c];
+        }
+        key = all.guarded(key), slot = all.guarded(slot);
+        all.cosine.row(row)[at] = product / cosine_divisor<Joint>(key, slot);
+        if (n == 0) all.norm(row)[h] = key;
+        if (h == 0) all.norm(row)[all.heads + n] = slot;
+    }
+};
+
+/// A block a key.
+template <class Real, bool Joint>
+struct cosine_to_keys {
+    static constexpr int lanes = 256;
+    using sums = shared_sums<lanes>;
+    static int scratch(int slots) { return sums::share_numbers + slots; }
+
+    cosine_rows<Real, Joint> all;
+    device_rows<Real> d_cosine, d_keys;
 
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int index) const {
-        const int mine = OfRows ? slots : heads, others = OfRows ? heads : slots;
-        const int row = index / mine, v = index % mine, N = slots;
-        const Real *const norm = norms + std::ptrdiff_t{row} * (heads + slots), *const c = cosine.row(row);
-        const Real* const s = scaled + std::ptrdiff_t{row} * heads * slots;
-        const Real own = norm[OfRows ? heads + v : v];
-        const Real* const other_norm = norm + (OfRows ? 0 : heads);
-        const Real shrink = block_sum(block, others, [=](int o) {
-            const std::ptrdiff_t at = OfRows ? std::ptrdiff_t{o} * N + v : std::ptrdiff_t{v} * N + o;
-            return s[at] * c[at] * other_norm[o] / (Joint ? cosine_divisor<true>(own, other_norm[o]) : own);
-        });
-        const Real* const from = x.row(row) + std::ptrdiff_t{v} * word;
-        Real* const to = d_x.row(row) + std::ptrdiff_t{v} * word;
-        block_for(block, word, [=](int i) { to[i] -= shrink * from[i]; });
+        const cosine_rows<Real, Joint> rows = all;
+        const int row = index / rows.heads, h = index % rows.heads, N = rows.slots, W = rows.word;
+        const Real *const norm = rows.norm(row), own = norm[h];
+        const Real* const cosine = rows.cosine.row(row) + std::ptrdiff_t{h} * N;
+        const Real* const d = d_cosine.row(row) + std::ptrdiff_t{h} * N;
+        const Real *const key = rows.key(row, h), *const memory = rows.slot(row, 0);
+        Real* const scaled = block.scratch + sums::share_numbers;  // [N]
+        block_for(block, N, [=](int n) { scaled[n] = d[n] / rows.divisor(row, h, n); });
+        const Real shrink =
+            block_sum(block, N, [=](int n) { return rows.shrinking(scaled[n], cosine[n], own, norm[rows.heads + n]); });
+        const device_rows<Real> to = d_keys;
+        sums::add_up(
+            block, block.scratch, W, N, [=](int i, int n) { return scaled[n] * memory[std::ptrdiff_t{n} * W + i]; },
+            [=](int i, Real sum) { to.take(row, std::ptrdiff_t{h} * W + i, sum - shrink * key[i]); });
+    }
+};
+
+/// One thread a number of the memory.
+template <class Real, bool Joint>
+struct cosine_to_memory {
+    cosine_rows<Real, Joint> all;
+    device_rows<Real> d_cosine, d_memory;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const std::ptrdiff_t row = i / d_memory.width;
+        const int at = static_cast<int>(i % d_memory.width), n = at / all.word, c = at % all.word;
+        const Real own = all.norm(row)[all.heads + n];
+        Real sum = 0, shrink = 0;
+        for (int h = 0; h < all.heads; ++h) {
+            const int place = h * all.slots + n;
+            const Real scaled = d_cosine.row(row)[place] / all.divisor(row, h, n);
+            sum += scaled * all.key(row, h)[c];
+            shrink += all.shrinking(scaled, all.cosine.row(row)[place], own, all.norm(row)[h]);
+        }
+        d_memory.take(row, at, sum - shrink * all.memory.row(row)[at]);
     }
 };
 
@@ -86,50 +126,29 @@ struct device_cosine : device_kernel<Backend> {
           d_memory(b.d_in(0)),
           d_keys(b.d_in(1)),
           out(b.out(0)),
-          d_out(b.d_out(0)) {
-        const auto rows = static_cast<std::size_t>((out.step ? b.steps() : 1) * b.batch());
-        norms = numbers(rows * static_cast<std::size_t>(s.heads + s.slots));
-        if (b.needs_backward()) scaled = numbers(rows * static_cast<std::size_t>(s.heads * s.slots));
-    }
-    void forward(int t, int steps) override {
-        const auto [N, W, R] = shape;
-        const int rows = steps * this->batch;
-        this->launch(steps, R + N, vector_norms<real, Joint>{{memory, t}, {keys, t}, N, W, R, norms_of(t)});
-        this->on->products(this->name, rows, {keys.at(t), W}, keys.stride, {memory.at(t), W, true}, memory.stride,
-                           false, out.at(t), N, out.stride, R, N, W);
-        this->launch(steps, out.width, divide_by_norms<real, Joint>{{out, t}, {out, t}, N, R, norms_of(t)});
-    }
+          d_out(b.d_out(0)),
+          norms(static_cast<std::size_t>((out.step ? b.steps() : 1) * b.batch()) *
+                static_cast<std::size_t>(s.heads + s.slots)) {}
+    void forward(int t, int steps) override { this->launch(steps, out.width, cosine_forward<real, Joint>{rows(t)}); }
     void backward(int t, int steps) override {
         if (!d_out) return;
-        const auto [N, W, R] = shape;
-        const int rows = steps * this->batch;
-        const std::ptrdiff_t apart = std::ptrdiff_t{R} * N;
-        operand<real> by{scaled.data() + std::ptrdiff_t{t} * this->batch * apart, apart, 0, out.width};
-        this->launch(steps, out.width, divide_by_norms<real, Joint>{{d_out, t}, {by, 0}, N, R, norms_of(t)});
-        if (d_keys) {
-            this->on->products(this->name, rows, {by.data, N}, apart, {memory.at(t), W}, memory.stride,
-                               d_keys.accumulate, d_keys.at(t), W, d_keys.stride, R, W, N);
-            this->launch_blocks(
-                steps, R, 32,
-                cosine_shrink<real, Joint, false>{{keys, t}, {out, t}, {d_keys, t}, by.data, norms_of(t), N, W, R});
-        }
-        if (d_memory) {
-            this->on->products(this->name, rows, {by.data, N, true}, apart, {keys.at(t), W}, keys.stride,
-                               d_memory.accumulate, d_memory.at(t), W, d_memory.stride, N, W, R);
-            this->launch_blocks(
-                steps, N, 32,
-                cosine_shrink<real, Joint, true>{{memory, t}, {out, t}, {d_memory, t}, by.data, norms_of(t), N, W, R});
-        }
+        using to_keys = cosine_to_keys<real, Joint>;
+        if (d_keys)
+            this->launch_blocks(steps, shape.heads, to_keys::scratch(shape.slots),
+                                to_keys{rows(t), {d_out, t}, {d_keys, t}});
+        if (d_memory)
+            this->launch(steps, d_memory.width, cosine_to_memory<real, Joint>{rows(t), {d_out, t}, {d_memory, t}});
     }
 
 private:
-    using numbers = typename executor<Backend>::buffer;
-
-    real* norms_of(int t) { return norms.data() + std::ptrdiff_t{t} * this->batch * (shape.heads + shape.slots); }
+    cosine_rows<real, Joint> rows(int t) {
+        const auto [N, W, R] = shape;
+        return {{memory, t}, {keys, t}, {out, t}, N, W, R, norms.data() + std::ptrdiff_t{t} * this->batch * (R + N)};
+    }
 
     matrix_memory_shape shape;
     operand<real> memory, keys, d_memory, d_keys, out, d_out;
-    numbers norms, scaled;
+    typename executor<Backend>::buffer norms;
 };
 
 template <device_backend Backend>

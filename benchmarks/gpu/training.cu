@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+
+// Whole training iterations on a CUDA device, environments included: T steps of acting, then one update of V-trace.
+// Steps of experience a second over all environments.
+
+#include "timing.cuh"
+
+#include <engram/auxiliary/no_auxiliary.hpp>
+#include <engram/controller/lstm.hpp>
+#include <engram/encoder/mlp.hpp>
+#include <engram/encoder/small_conv.hpp>
+#include <engram/learner/vtrace.hpp>
+#include <engram/memory/fifo_knn.hpp>
+#include <engram/memory/no_memory.hpp>
+#include <engram/task/goal_arena.hpp>
+#include <engram/task/t_maze.hpp>
+#include <engram/train/device_trainer.hpp>
+
+namespace {
+
+using namespace engram;
+using backend = cuda<float>;
+
+template <class Agent, class Environment>
+void time_training(const char* name, const task_options& options, int B, int T) {
+    const task_info info = Environment::describe(options);
+    const task_shape shape{{info.observation.height, info.observation.width, info.observation.channels}, info.actions};
+    const auto agent = Agent::template trace<backend>({}, shape, 1);
+    trainer_settings s;
+    s.rollout.environments = B;
+    s.rollout.unroll = T;
+    device_trainer<backend, Environment> trainer(agent, info.levels.front(), s, 1, 0, options);
+    trainer.behaviour().program().executor().precision = product_precision::tf32;
+    trainer.learner().executor().precision = product_precision::tf32;
+    const double us = gpu_benchmark::microseconds(
+        3, [&] { trainer.take_window(); }, [&] { trainer.iterate(); });
+    gpu_benchmark::line(message(name, ", B ", B, ", T ", T), 1e6 * B * T / us, "steps/s");
+}
+
+}  // namespace
+
+int main() {
+    return gpu_benchmark::run([] {
+        task_options corridor, paper;
+        paper.fidelity = "paper";
+        using blind = agent<mlp, lstm, no_memory, no_auxiliary, vtrace>;
+        using remembering = agent<mlp, lstm, fifo_knn, no_auxiliary, vtrace>;
+        using seeing = agent<small_conv, lstm, no_memory, no_auxiliary, vtrace>;
+        time_training<blind, t_maze>("T-Maze, MLP + LSTM", corridor, 256, 20);
+        time_training<remembering, t_maze>("T-Maze, MLP + LSTM + MEM", corridor, 64, 20);
+        time_training<seeing, visible_goal_with_buildings>("goal arena 72 x 96, small conv + LSTM", paper, 256, 20);
+    });
+}

@@ -1,0 +1,211 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// B environments in the memory of a device, stepped and observed by the rules and the random streams of the host's.
+//
+// One thread steps one environment. What is seen is drawn by one thread an environment, or by more of them where a
+// frame falls apart by itself, with the host's bits where the device's arithmetic is the host's (the emulation's is):
+//
+//   a view of a room (shows_a_room)      a thread a column, after each environment has said of what room and from where
+//   a panel in perspective (PsychLab)    a thread a row of the view, after each environment has drawn its panel
+//
+// Row b draws its episodes from stream first_row + b of the seed, as a row of the host's `batch_of` does.
+
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <engram/core/philox.hpp>
+#include <engram/device/kernel.hpp>
+#include <engram/task/environment.hpp>
+#include <engram/task/psychlab.hpp>
+#include <engram/task/ray_caster.hpp>
+
+namespace engram {
+
+/// Whether the action of row b exists; raises the alarm where it does not.
+ENGRAM_HD bool known_action(int action, int actions, int* alarm) {
+    if (action >= 0 && action < actions) return true;
+    *alarm = 1;
+    return false;
+}
+
+/// Takes the action of row b; a finished episode is followed by a fresh one.
+template <class Environment>
+struct step_environment {
+    Environment* rows;
+    const int* actions;
+    outcome* outcomes;
+    int known;
+    int* alarm;
+    ENGRAM_HD void operator()(std::ptrdiff_t b) const {
+        if (!known_action(actions[b], known, alarm)) return;
+        const outcome out = rows[b].step(actions[b]);
+        if (out.done) rows[b].reset();
+        outcomes[b] = out;
+    }
+};
+
+template <class Environment>
+struct observe_environment {
+    const Environment* rows;
+    const float* images;
+    float* pixels;
+    int size;
+    ENGRAM_HD void operator()(std::ptrdiff_t b) const { rows[b].observe(images, pixels + b * size); }
+};
+
+template <class Environment>
+struct find_view {
+    const Environment* rows;
+    room* spare;
+    room_view* views;
+    ENGRAM_HD void operator()(std::ptrdiff_t b) const { views[b] = rows[b].view(spare[b]); }
+};
+
+/// One column of frames of `width` columns.
+struct draw_view_column {
+    const room_view* views;
+    float* pixels;
+    int size, width;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const std::ptrdiff_t b = i / width;
+        const room_view& seen = views[b];
+        draw_column(*seen.in, outlook(*seen.in, seen.from), seen.through, {}, static_cast<int>(i % width),
+                    pixels + b * size);
+    }
+};
+
+template <class Environment>
+struct draw_environment_panel {
+    const Environment* rows;
+    const float* images;
+    float* texels;
+    ENGRAM_HD void operator()(std::ptrdiff_t b) const {
+        draw_panel(rows[b], panel{{texels + b * panel::fine_size, panel::fine_side}}, images);
+    }
+};
+
+template <class Environment>
+struct draw_panel_row {
+    const Environment* rows;
+    float *texels, *pixels;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        constexpr int line = 3 * psychlab_view_width;
+        const std::ptrdiff_t b = i / psychlab_view_height;
+        const int row = static_cast<int>(i % psychlab_view_height);
+        view_panel_rows(panel{{texels + b * panel::fine_size, panel::fine_side}}, rows[b].clock.eye, row, row + 1,
+                        psychlab_view_height, psychlab_view_width, pixels + i * line);
+    }
+};
+
+/// Pixels as the numbers of a model.
+template <class Real>
+struct convert_pixels {
+    const float* from;
+    device_rows<Real> to;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        to.row(i / to.width)[i % to.width] = static_cast<Real>(from[i]);
+    }
+};
+
+template <device_backend Backend, environment Environment>
+class device_environments {
+public:
+    using real = typename Backend::real;
+    template <class T>
+    using array = typename executor<Backend>::template array<T>;
+
+    /// `on` runs everything here and must outlive it.
+    device_environments(executor<Backend>& on, const std::string& level, int batch, std::uint64_t seed,
+                        std::uint32_t first_row, const task_options& options, const stimulus_set* stimuli)
+        : on_(&on),
+          info_(Environment::describe(options)),
+          batch_(batch),
+          rows_(size()),
+          pixels_(size() * static_cast<std::size_t>(info_.observation.size())),
+          images_(stimuli ? stimuli->pixels().size() : 0),
+          alarm_(on.alarm(info_.name + ": an action is out of range")) {
+        require(batch > 0, info_.name, ": a batch needs at least one environment, not ", batch);
+        std::vector<Environment> rows(size(), Environment::make(info_.level(level).name, options, stimuli));
+        for (std::size_t b = 0; b < rows.size(); ++b) {
+            rows[b].random = philox(seed, stream_id("environment", first_row + static_cast<std::uint32_t>(b)));
+            rows[b].reset();
+        }
+        send(rows, rows_);
+        if (stimuli) send(std::vector<float>(stimuli->pixels().begin(), stimuli->pixels().end()), images_);
+        if constexpr (shows_a_room<Environment>) {
+            views_ = array<room_view>(size());
+            spare_ = array<room>(size());
+        }
+        if constexpr (psychlab_task<Environment>)
+            if (in_perspective()) texels_ = array<float>(size() * panel::fine_size);
+    }
+
+    const task_info& info() const { return info_; }
+    int batch() const { return batch_; }
+    /// Where they lie, for kernels that step them.
+    Environment* rows() { return rows_.data(); }
+
+    /// One step of all: actions [B] and outcomes [B] lie on the device.
+    void step(const int* actions, outcome* outcomes) {
+        on_->launch("step", batch_,
+                    step_environment<Environment>{rows_.data(), actions, outcomes, info_.actions, alarm_});
+    }
+
+    /// Frames [B, height * width * channels] on the device.
+    const float* observe() {
+        const float* const images = images_.empty() ? nullptr : images_.data();
+        if constexpr (shows_a_room<Environment>) {
+            on_->launch("view", batch_, find_view<Environment>{rows_.data(), spare_.data(), views_.data()});
+            const int width = info_.observation.width;
+            on_->launch("observe", std::ptrdiff_t{batch_} * width,
+                        draw_view_column{views_.data(), pixels_.data(), info_.observation.size(), width});
+            return pixels_.data();
+        }
+        if constexpr (psychlab_task<Environment>)
+            if (in_perspective()) {
+                on_->launch("panel", batch_, draw_environment_panel<Environment>{rows_.data(), images, texels_.data()});
+                on_->launch("observe", std::ptrdiff_t{batch_} * psychlab_view_height,
+                            draw_panel_row<Environment>{rows_.data(), texels_.data(), pixels_.data()});
+                return pixels_.data();
+            }
+        if constexpr (!shows_a_room<Environment>)
+            on_->launch(
+                "observe", batch_,
+                observe_environment<Environment>{rows_.data(), images, pixels_.data(), info_.observation.size()});
+        return pixels_.data();
+    }
+    /// The same, put into rows [B, pixels] of a model's input.
+    void observe(const device_rows<real>& to) {
+        const float* const pixels = observe();
+        on_->launch("observe", std::ptrdiff_t{batch_} * to.width, convert_pixels<real>{pixels, to});
+    }
+
+    /// Copies of the environments as they are; waits for the device.
+    std::vector<Environment> fetch() {
+        std::vector<Environment> rows(size());
+        on_->wait();
+        on_->download_bytes(rows_.data(), rows.data(), sizeof(Environment) * rows.size());
+        return rows;
+    }
+
+private:
+    std::size_t size() const { return static_cast<std::size_t>(batch_); }
+    bool in_perspective() const { return info_.observation.height == psychlab_view_height; }
+    template <class T>
+    void send(const std::vector<T>& from, array<T>& to) {
+        on_->upload_bytes(from.data(), to.data(), sizeof(T) * from.size());
+    }
+
+    executor<Backend>* on_;
+    task_info info_;
+    int batch_;
+    array<Environment> rows_;
+    array<float> pixels_, images_, texels_;
+    array<room_view> views_;
+    array<room> spare_;
+    int* alarm_;
+};
+
+}  // namespace engram
