@@ -229,8 +229,8 @@ private:
     }
 #endif
 
-    /// Floats go through the vector body at once, doubles lane by lane; nvcc takes that body for one of the device, which
-    /// has no vectors.
+    /// Floats go through the vector body at once, doubles lane by lane; nvcc takes that body for one of the device,
+    /// which has no vectors.
     template <class Maths>
     static ENGRAM_SIMD pack on_lanes(pack x, Maths maths) {
 #if defined(__CUDACC__)
