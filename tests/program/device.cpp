@@ -121,6 +121,8 @@ TEST_CASE("a device refuses in one sentence what only the host trains") {
         model.kind = kind;
         CHECK_THROWS_WITH_AS(engram::find_device(model, "emulated").check(config),
                              doctest::Contains("engram-reader is trained on the host alone"), engram::error);
+        CHECK_THROWS_WITH_AS(engram::find_device(model, "cuda"),
+                             doctest::Contains("--device cuda: engram-reader runs on the host alone"), engram::error);
         CHECK_NOTHROW(engram::find_device(model, "cpu").check(config));
     }
 }
