@@ -9,11 +9,6 @@
 
 namespace engram {
 
-std::vector<recorded_step> play_episode(const prepared_run& run, const std::string& level, std::uint64_t seed,
-                                        int longest) {
-    return run.play(level, seed, longest);
-}
-
 namespace {
 
 std::string base64(const bytes& data) {
@@ -36,7 +31,7 @@ bool record_retrieval(const prepared_run& run, const std::string& ablation, std:
     const auto& levels = run.info.levels;
     const bool held_out = std::find(levels.begin(), levels.end(), "holdout_interpolate") != levels.end();
     const std::string level = held_out ? "holdout_interpolate" : levels.front();
-    const auto steps = play_episode(run, level, seed);
+    const auto steps = run.play(level, seed);
     if (steps.empty() || !steps.front().event) return false;
     json trials = json::array();
     for (std::size_t i = 0; i < steps.size(); ++i) {

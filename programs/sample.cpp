@@ -83,7 +83,7 @@ int sample(ablation& model, const arguments& a) {
     const prepared_run& run = *prepared;
     load_weights(file, run.store());
 
-    const auto steps = play_episode(run, level, static_cast<std::uint64_t>(seed));
+    const auto steps = run.play(level, static_cast<std::uint64_t>(seed));
     const std::string folder = a.out.value_or(paths.folder + "/sample");
     make_folder(folder);
     const int T = static_cast<int>(steps.size());

@@ -19,7 +19,7 @@ bool write_trajectories(const prepared_run& run, const std::string& level, int e
     int played = 0;
     for (; played < episodes && !stop(); ++played) {
         const std::uint64_t own = seed + static_cast<std::uint64_t>(played);
-        const auto steps = play_episode(run, level, own);
+        const auto steps = run.play(level, own);
         const std::string name = fmt::format("{}/episode-{:04}", folder, played);
         make_folder(name);
         write_steps(name, run.info.observation, steps);

@@ -5,23 +5,15 @@
 #include <cmath>
 
 #include <engram/device/operations.hpp>
-#include <engram/train/trainer.hpp>
 
 #include "same_file.hpp"
-#include "small_agent.hpp"
+#include "small_run.hpp"
 
 using namespace small;
 
 namespace {
 
 using device = emulated<float>;
-
-trainer_settings settings(int epochs, int minibatches) {
-    trainer_settings s;
-    s.rollout = {.environments = 6, .unroll = 7, .epochs = epochs, .minibatches = minibatches};
-    s.optimiser.learning_rate = 1e-3;
-    return s;
-}
 
 template <class Backend>
 traced_agent<Backend> traced(std::uint64_t seed) {
@@ -35,19 +27,9 @@ traced_agent<Backend> traced(std::uint64_t seed) {
 }
 
 template <class Backend>
-struct run {
+struct run : training<Backend> {
     explicit run(int threads = 1, std::uint64_t seed = 1, int epochs = 1, int minibatches = 1)
-        : a(traced<Backend>(seed)), t(a, maker(), settings(epochs, minibatches), 3, threads, 10000) {}
-    void iterate(int n) {
-        for (int i = 0; i < n; ++i) t.iterate();
-    }
-    safetensors saved() {
-        safetensors f;
-        t.save(f);
-        return f;
-    }
-    traced_agent<Backend> a;
-    trainer<Backend> t;
+        : training<Backend>(traced<Backend>(seed), threads, epochs, minibatches) {}
 };
 
 template <class A, class B>

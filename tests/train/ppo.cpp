@@ -3,10 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <engram/learner/ppo.hpp>
-#include <engram/train/trainer.hpp>
 
 #include "same_file.hpp"
-#include "small_agent.hpp"
+#include "small_run.hpp"
 
 using namespace small;
 
@@ -24,26 +23,9 @@ traced_agent<backend> with_memory(std::uint64_t seed = 1) {
     return learning_model::trace<backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
 }
 
-trainer_settings parts(int epochs, int minibatches) {
-    trainer_settings s;
-    s.rollout = {.environments = 6, .unroll = 7, .epochs = epochs, .minibatches = minibatches};
-    s.optimiser.learning_rate = 1e-3;
-    return s;
-}
-
-struct run {
+struct run : training<backend> {
     run(int threads, int epochs, int minibatches, std::uint64_t seed = 1)
-        : a(with_memory(seed)), t(a, maker(), parts(epochs, minibatches), 3, threads, 10000) {}
-    void iterate(int n) {
-        for (int i = 0; i < n; ++i) t.iterate();
-    }
-    safetensors saved() {
-        safetensors f;
-        t.save(f);
-        return f;
-    }
-    traced_agent<backend> a;
-    trainer<backend> t;
+        : training(with_memory(seed), threads, epochs, minibatches) {}
 };
 
 }  // namespace
@@ -69,7 +51,7 @@ TEST_CASE("epochs times minibatches updates an unroll; the parts and their order
 TEST_CASE("every epoch begins with the memory and the state that the unroll began with") {
     // A rate of zero leaves the weights: each epoch then repeats the first one's numbers, ratios of 1 among them.
     const auto a = with_memory(), b = with_memory();
-    auto once = parts(1, 1), thrice = parts(3, 1);
+    auto once = six_by_seven(1, 1), thrice = six_by_seven(3, 1);
     once.optimiser.learning_rate = thrice.optimiser.learning_rate = 0;
     trainer<backend> one(a, maker(), once, 3, 1, 0), three(b, maker(), thrice, 3, 1, 0);
     for (int i = 0; i < 6; ++i) {
@@ -99,9 +81,10 @@ TEST_CASE("a resumed run equals the uninterrupted one bit for bit") {
 
 TEST_CASE("what does not divide is a sentence") {
     const auto a = with_memory();
-    CHECK_THROWS_WITH_AS(trainer<backend>(a, maker(), parts(1, 4), 3, 1, 0),
+    CHECK_THROWS_WITH_AS(trainer<backend>(a, maker(), six_by_seven(1, 4), 3, 1, 0),
                          "rollout.minibatches: 6 environments do not divide into 4 equal minibatches", engram::error);
-    CHECK_THROWS_WITH_AS(trainer<backend>(a, maker(), parts(1, 3), 3, 3, 0),
+    CHECK_THROWS_WITH_AS(trainer<backend>(a, maker(), six_by_seven(1, 3), 3, 3, 0),
                          "threads: expected 1 to 2 (the number of environments of a minibatch), got 3", engram::error);
-    CHECK_THROWS_WITH_AS(parts(0, 1).rollout.check(), "rollout.epochs: expected at least one, got 0", engram::error);
+    CHECK_THROWS_WITH_AS(six_by_seven(0, 1).rollout.check(), "rollout.epochs: expected at least one, got 0",
+                         engram::error);
 }

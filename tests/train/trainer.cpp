@@ -4,35 +4,15 @@
 
 #include <limits>
 
-#include <engram/train/trainer.hpp>
-
 #include "same_file.hpp"
-#include "small_agent.hpp"
+#include "small_run.hpp"
 
 using namespace small;
 
 namespace {
 
-trainer_settings settings() {
-    trainer_settings s;
-    s.rollout = {.environments = 6, .unroll = 7};
-    s.optimiser.learning_rate = 1e-3;
-    return s;
-}
-
-struct run {
-    explicit run(int threads = 1, int hidden = 16, std::uint64_t seed = 1)
-        : a(trace(seed, hidden)), t(a, maker(), settings(), 3, threads, 10000) {}
-    void iterate(int n) {
-        for (int i = 0; i < n; ++i) t.iterate();
-    }
-    safetensors saved() {
-        safetensors f;
-        t.save(f);
-        return f;
-    }
-    traced_agent<backend> a;
-    trainer<backend> t;
+struct run : training<backend> {
+    explicit run(int threads = 1, int hidden = 16, std::uint64_t seed = 1) : training(trace(seed, hidden), threads) {}
 };
 
 }  // namespace

@@ -25,8 +25,4 @@ struct recorded_step {
     std::vector<recorded_read> reads;
 };
 
-/// Plays until the episode ends, or `stop` says so.
-std::vector<recorded_step> play_episode(const prepared_run& run, const std::string& level, std::uint64_t seed,
-                                        int longest = 100'000);
-
 }  // namespace engram

@@ -44,21 +44,25 @@ double sum_losses(const std::vector<program<Backend>*>& programs) {
     return loss;
 }
 
+/// Ends training, naming the first value of the programs that is not finite.
+template <class Backend>
+[[noreturn]] void refuse_update(std::int64_t step, const char* what, double number,
+                                const std::vector<program<Backend>*>& programs) {
+    std::string where;
+    for (auto* p : programs)
+        if (where.empty()) where = p->first_non_finite();
+    stop_training(step, what, number, where);
+}
+
 /// One step of the optimiser. Returns the norm of the gradient; throws, leaving the weights as they were, unless it and
 /// the loss are finite.
 template <class Backend>
 double update_weights(optimiser<typename Backend::real>& by, parameters<typename Backend::real>& store,
                       std::span<typename Backend::real> gradient, double loss, std::int64_t step, double progress,
                       const std::vector<program<Backend>*>& programs) {
-    const auto refuse = [&](const char* what, double number) {
-        std::string where;
-        for (auto* p : programs)
-            if (where.empty()) where = p->first_non_finite();
-        stop_training(step, what, number, where);
-    };
-    if (!std::isfinite(loss)) refuse("loss", loss);
+    if (!std::isfinite(loss)) refuse_update(step, "loss", loss, programs);
     const double norm = by.update(store, gradient, progress);
-    if (!std::isfinite(norm)) refuse("gradient norm", norm);
+    if (!std::isfinite(norm)) refuse_update(step, "gradient norm", norm, programs);
     return norm;
 }
 
@@ -81,18 +85,12 @@ double update_weights(optimiser_of<Backend>& by, parameters<typename Backend::re
     if constexpr (!device_backend<Backend>) {
         return update_weights(by, store, sum_gradients(programs), loss, step, progress, programs);
     } else {
-        const auto refuse = [&](const char* what, double number) {
-            std::string where;
-            for (auto* p : programs)
-                if (where.empty()) where = p->first_non_finite();
-            stop_training(step, what, number, where);
-        };
-        if (!std::isfinite(loss)) refuse("loss", loss);
+        if (!std::isfinite(loss)) refuse_update(step, "loss", loss, programs);
         by.update(programs, progress);
         const double norm = by.norm(programs[0]->executor());
         if (!std::isfinite(norm)) {
             --by.updates();
-            refuse("gradient norm", norm);
+            refuse_update(step, "gradient norm", norm, programs);
         }
         return norm;
     }
