@@ -107,6 +107,28 @@ TEST_CASE("convolutions both ways, pooling, up-sampling and channels") {
         }
 }
 
+TEST_CASE("convolutions both ways of channels that come in fours, and windows that cover the image") {
+    for (const int stride : {1, 2})
+        same_on_both(
+            [&]<class Backend>(graph<Backend>& g) {
+                const image_shape image{5, 6, 4};
+                const auto x = g.input("x", image.size(), extent::sequence, true);
+                const auto down = convolve("down", x, image, 8, 3, stride, declare_convolution(g, "down", 4, 8, 3));
+                const image_shape small = convolved(image, 8, 3, stride, padding_rule::same);
+                const auto up =
+                    deconvolve("up", down, small, 4, 4, stride, declare_deconvolution(g, "up", 8, 4, 4, stride));
+                const image_shape large = deconvolved(small, 4, 4, stride, padding_rule::same);
+                const auto square = convolve("square", up.columns(0, 4 * 4 * 4), {4, 4, 4}, 3, 4, 1,
+                                             declare_convolution(g, "square", 4, 3, 4), padding_rule::valid);
+                const auto point = deconvolve("point", square, {1, 1, 3}, 2, 4, 1,
+                                              declare_deconvolution(g, "point", 3, 2, 4, 1), padding_rule::valid);
+                CHECK(large.channels == 4);
+                add_loss("loss", sum_columns("sum", map("square.sum", squared{}, point)));
+                add_loss("more", sum_columns("sum.more", map("squares", squared{}, up)), 0.1);
+            },
+            noise);
+}
+
 TEST_CASE("a convolution in a time loop, of an image without time too") {
     same_on_both(
         [&]<class Backend>(graph<Backend>& g) {

@@ -3,33 +3,17 @@
 
 // Convolutions, pooling and up-sampling on a device (meaning: graph/ops/convolution.hpp).
 //
-// Small kernels, computed directly and without scratch: a thread a number of the result, neighbouring threads
-// neighbouring channels; a block a weight for its gradient, which sums over all images and pixels.
+// Computed directly, without copies of windows. Where the filters come in fours a thread holds a tile of the result
+// (convolution_tiles.hpp), elsewhere one number; a window that covers the whole image is a matrix product.
 
 #include <cstdint>
 
 #include <engram/device/kernel.hpp>
 #include <engram/device/ops/affine.hpp>
+#include <engram/device/ops/convolution_tiles.hpp>
 #include <engram/graph/ops/convolution.hpp>
 
 namespace engram {
-
-/// A convolution's shape as numbers.
-struct convolution_geometry {
-    int height, width, channels, filters, kernel, stride, out_height, out_width, top, left;
-
-    explicit convolution_geometry(const convolution_shape& s)
-        : height(s.height),
-          width(s.width),
-          channels(s.channels),
-          filters(s.filters),
-          kernel(s.kernel),
-          stride(s.stride),
-          out_height(s.out_height()),
-          out_width(s.out_width()),
-          top(s.before_rows()),
-          left(s.before_columns()) {}
-};
 
 /// y = bias + the windows of x, weighted.
 template <class Real>
@@ -115,7 +99,7 @@ struct convolution_kernel<Backend> final : device_kernel<Backend> {
     convolution_kernel(const binder<Backend>& b, const convolution_settings& s)
         : device_kernel<Backend>(b),
           shape(s.shape),
-          weight_rows(s.shape.weight_rows()),
+          affine(s.shape.is_affine()),
           transposed(s.transposed),
           stepwise(b.stepwise()),
           x(b.in(0)),
@@ -126,6 +110,11 @@ struct convolution_kernel<Backend> final : device_kernel<Backend> {
           bias(s.weights.bias.id >= 0 ? b.weights(s.weights.bias) : nullptr),
           dw(b.d_parameter(s.weights.weight)) {
         if (bias) db = b.d_parameter(s.weights.bias);
+        if (dw && !affine && shape.filters % 4 == 0) {
+            const int slices = slices_of(shape.channels % 4 == 0 ? 4 : 1, this->all_steps * this->batch).slices;
+            partial = buffer(static_cast<std::size_t>(slices * shape.weights()));
+        }
+        if (db) bias_partial = buffer(static_cast<std::size_t>(bias_slices) * static_cast<std::size_t>(db.width));
     }
 
     void forward(int t, int steps) override { run(transposed, bias, x, y, t, steps); }
@@ -140,32 +129,81 @@ struct convolution_kernel<Backend> final : device_kernel<Backend> {
     }
 
 private:
-    void run(bool send, const real* plus, const operand<real>& from, const operand<real>& to, int t, int steps) {
-        if (send)
-            this->launch(steps, to.width, convolve_back<real>{shape, weight, plus, {from, t}, {to, t}});
-        else
-            this->launch(steps, to.width, convolve_pixel<real>{shape, weight, plus, {from, t}, {to, t}});
+    using buffer = typename executor<Backend>::buffer;
+    static constexpr int bias_slices = 256;
+
+    gradient_slices slices_of(int in, int images) const {
+        return {shape, in, weight_gradient_slice<real, 1>::lanes, images};
     }
+
+    /// To the windows' sums, or (`send`) back from them to the image; `plus` is a bias.
+    void run(bool send, const real* plus, const operand<real>& from, const operand<real>& to, int t, int steps) {
+        const device_rows<real> in(from, t), out(to, t);
+        const int rows = steps * this->batch;
+        if (affine && !(send && plus)) {
+            if (plus) this->launch(steps, to.width, start_affine<real>{out, plus});
+            return this->on->product(this->name, {in.data, in.stride}, {weight, shape.filters, send},
+                                     plus || to.accumulate, out.data, out.stride, rows, to.width, from.width);
+        }
+        const bool tiles = shape.filters % 4 == 0 && in_fours(weight) && (!send || in_fours(in));
+        if (!tiles && send) return this->launch(steps, to.width, convolve_back<real>{shape, weight, plus, in, out});
+        if (!tiles) return this->launch(steps, to.width, convolve_pixel<real>{shape, weight, plus, in, out});
+        const bool fours = shape.channels % 4 == 0;
+        if (send && fours)
+            tile(steps, convolve_back_tile<real, 4>{shape, weight, plus, in, out});
+        else if (send)
+            tile(steps, convolve_back_tile<real, 1>{shape, weight, plus, in, out});
+        else if (fours && in_fours(in))
+            tile(steps, convolve_tile<real, 4>{shape, weight, plus, in, out});
+        else
+            tile(steps, convolve_tile<real, 1>{shape, weight, plus, in, out});
+    }
+    template <class Tile>
+    void tile(int steps, const Tile& functor) {
+        this->launch(steps, Tile::launches(shape), functor);
+    }
+
     void weight_gradients(int t, int steps, bool add) {
         if (!dy || !dw) return;
         const int images = steps * this->batch;
-        const operand<real>&image = transposed ? dy : x, &filtered = transposed ? x : dy;
-        this->on->launch_blocks(
-            this->name, std::ptrdiff_t{weight_rows} * shape.filters, window_weight_gradient<real>::lanes,
-            window_weight_gradient<real>{shape, {image, t}, {filtered, t}, images, dw.data, dw.accumulate || add});
-        // An output's gradient is dense: its pixels are rows of `db.width` channels.
-        if (db)
+        const device_rows<real> image(transposed ? dy : x, t), filtered(transposed ? x : dy, t);
+        if (affine)
+            this->on->product(this->name, {image.data, image.stride, true}, {filtered.data, filtered.stride},
+                              dw.accumulate || add, dw.data, dw.stride, image.width, filtered.width, images);
+        else if (shape.filters % 4 != 0 || !in_fours(filtered))
             this->on->launch_blocks(
-                this->name, db.width, sum_column<real>::lanes,
-                sum_column<real>{dy.at(t), db.width, images * (dy.width / db.width), db.data, db.accumulate || add});
+                this->name, shape.weights(), window_weight_gradient<real>::lanes,
+                window_weight_gradient<real>{shape, image, filtered, images, dw.data, dw.accumulate || add});
+        else if (shape.channels % 4 == 0 && in_fours(image))
+            sum_in_slices<4>(image, filtered, images, add);
+        else
+            sum_in_slices<1>(image, filtered, images, add);
+        if (!db) return;
+        // An output's gradient is dense: its pixels are rows of `db.width` channels.
+        const int rows = images * (dy.width / db.width), slices = std::min(bias_slices, rows);
+        this->on->launch_blocks(this->name, slices, column_sums_slice<real>::lanes,
+                                column_sums_slice<real>{dy.at(t), db.width, rows, slices, bias_partial.data()});
+        add_slices(bias_partial, db.width, slices, db, add);
+    }
+    template <int In>
+    void sum_in_slices(const device_rows<real>& image, const device_rows<real>& filtered, int images, bool add) {
+        using slice = weight_gradient_slice<real, In>;
+        const gradient_slices split = slices_of(In, images);
+        this->on->launch_blocks(this->name, std::ptrdiff_t{split.slices} * shape.kernel * shape.kernel * split.parts,
+                                slice::scratch,
+                                slice{shape, split, image, filtered, images * shape.out_height, partial.data()});
+        add_slices(partial, shape.weights(), split.slices, dw, add);
+    }
+    void add_slices(buffer& of, std::ptrdiff_t count, int slices, const operand<real>& to, bool add) {
+        this->on->launch(this->name, count, sum_slices<real>{of.data(), count, slices, to.data, to.accumulate || add});
     }
 
     convolution_geometry shape;
-    int weight_rows;
-    bool transposed, stepwise;
+    bool affine, transposed, stepwise;
     operand<real> x, dx, y, dy;
     const real *weight, *bias;
     operand<real> dw, db;
+    buffer partial, bias_partial;
 };
 
 // --- pooling and up-sampling ---
