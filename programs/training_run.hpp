@@ -144,7 +144,9 @@ private:
             }
             bar.show(job_.steps(), job_.headline());
         }
-        if (saved_step_ != job_.steps()) save(seconds());
+        // A life that ended between the checkpoint and the summary has left an older summary, and its scores.
+        const bool summarised = summary_.value("steps", std::int64_t{-1}) == job_.steps();
+        if (saved_step_ != job_.steps() || !summarised) save(seconds());
     }
 
     /// Evaluates once a multiple of the interval has been reached since the last rows of levels.csv. It comes before

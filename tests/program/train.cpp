@@ -140,6 +140,27 @@ TEST_CASE("a finished run goes on when more steps are asked for") {
     CHECK(checkpoint_of(folder / "whole") == checkpoint_of(folder / "parts"));
 }
 
+TEST_CASE(
+    "a run that was killed between its last checkpoint and the summary is summarised and scored when it is resumed") {
+    const temporary_folder folder;
+    const std::string out = folder / "run", summary = out + "/summary.json";
+    REQUIRE(run(training(out, {"--steps", "1200", "--evaluate", "3"})).code == 0);
+    const engram::bytes older = engram::read_file(summary);
+    REQUIRE(run({"train", "--resume", "--out", out, "--steps", "2400"}).code == 0);
+    const auto whole = engram::read_json(summary);
+    const engram::bytes checkpoint = checkpoint_of(out);
+    CHECK(whole["steps"] == 2400);
+    REQUIRE(whole["levels"].size() > 0);
+
+    engram::write_file(summary, older);
+    REQUIRE(run({"train", "--resume", "--out", out, "--steps", "2400"}).code == 0);
+    const auto again = engram::read_json(summary);
+    CHECK(again["steps"] == 2400);
+    CHECK(again["finished"] == true);
+    CHECK(again["levels"] == whole["levels"]);
+    CHECK(checkpoint_of(out) == checkpoint);
+}
+
 TEST_CASE("Ctrl-C ends the iteration, writes a checkpoint and exits with 130") {
     for (const int number : {SIGINT, SIGTERM}) {
         const temporary_folder folder;
