@@ -59,7 +59,10 @@ template <class Backend>
 class executor {
 public:
     using real = typename Backend::real;
-    using buffer = aligned_vector<real>;  // numbers where kernels read them
+    template <class T>
+    using array = aligned_vector<T>;
+    using buffer = array<real>;  // numbers where kernels read them
+    struct fence {};
 
     static void clear(real* at, std::ptrdiff_t count) { std::memset(at, 0, sizeof(real) * std::size_t(count)); }
     static void copy(const real* from, real* to, std::ptrdiff_t count) {
