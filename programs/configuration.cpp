@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-#include <cstring>
 #include <limits>
 
+#include <engram/evaluate/answers.hpp>
 #include <engram/program/configuration.hpp>
 #include <engram/program/presets.hpp>
 #include <engram/program/run_files.hpp>
@@ -198,48 +198,10 @@ std::vector<std::string> tasks_of(const ablation& model) {
 }
 
 prepared_sequences::prepared_sequences(const configuration& config)
-    : source(make_sequence(config.task, config.run.task)),
-      learning(config.model().trace(shape_of(source->info()), static_cast<std::uint64_t>(config.seed))),
-      generating(config.model().trace(shape_of(source->info()), static_cast<std::uint64_t>(config.seed),
-                                      purpose::generating)) {
-    const auto& info = source->info();
-    require(!learning.capacity || info.steps <= *learning.capacity, info.name, ": a sequence has ", info.steps,
-            " steps, but the memory holds ", learning.capacity.value_or(0), "; set memory.slots=", info.steps);
-}
+    : source(make_sequence(config.task, config.run.task)) {}
 
-namespace {
-
-// Statistics of batches are one resource for all plans of a graph; what a memory holds belongs to a plan, and making it
-// here gives one that nobody sees.
-template <class Copy>
-void each_statistic(const graph<cpu<float>>& g, Copy copy) {
-    for (std::size_t r = 0; r < g.resources().size(); ++r) {
-        const auto shared = g.resources()[r].make(1);
-        std::size_t k = 0;
-        for (auto part : shared->bytes()) copy(r, k++, part);
-    }
-}
-
-}  // namespace
-
-void prepared_sequences::share_weights(program<cpu<float>>& learner) {
-    const auto from = learning.store->flat();
-    auto edit = generating.store->edit();
-    std::copy(from.begin(), from.end(), edit.flat().begin());
-    each_statistic(*generating.g, [&](std::size_t r, std::size_t k, std::span<std::byte> to) {
-        const auto part = learner.bound_resource(r)->bytes()[k];
-        if (part.size() == to.size()) std::copy(part.begin(), part.end(), to.begin());
-    });
-}
-
-void prepared_sequences::load_weights(const safetensors& file) {
-    // MemUP is judged by its moving averages (facts 3.4).
-    engram::load_weights(file, *generating.store, generating.schedule ? "slow." : "");
-    if (generating.schedule) return;
-    each_statistic(*generating.g, [&](std::size_t r, std::size_t k, std::span<std::byte> to) {
-        const auto part = file.values<std::uint8_t>(message("shard.0.resource.", r, ".", k));
-        if (part.size() == to.size()) std::memcpy(to.data(), part.data(), to.size());
-    });
+bool prepared_sequences::gives_answers() const {
+    return has_answers(source->info()) && !generates();
 }
 
 level_maker prepared_run::maker() const {

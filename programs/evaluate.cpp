@@ -32,11 +32,9 @@ int evaluate(ablation& model, const arguments& a) {
     const auto episode_seed = static_cast<std::uint64_t>(seed);
     std::unique_ptr<prepared_run> acting;
     if (sequences) {
-        require(on.name() == "cpu", "--device ", on.name(), ": engram-", model.name(),
-                " is evaluated on the host alone; use --device cpu");
-        prepared_sequences run(config);
-        run.load_weights(file);
-        if (!evaluate_levels(run, a.level, episodes, episode_seed, interrupted, summary)) return 130;
+        const auto run = on.prepare_sequences(config);
+        run->load_weights(file);
+        if (!evaluate_levels(*run, a.level, episodes, episode_seed, interrupted, summary)) return 130;
     } else {
         acting = on.prepare(config);
         load_weights(file, acting->store());

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include <engram/evaluate/answers.hpp>
+#include <engram/program/prepared_model.hpp>
 #include <engram/train/memup_trainer.hpp>
 
 #include "training_run.hpp"
@@ -60,7 +60,7 @@ public:
 
 private:
     const configuration& config_;
-    prepared_sequences run_;
+    prepared_model<cpu<float>> run_;
     memup_trainer<cpu<float>> trainer_;
     double headline_ = std::numeric_limits<double>::quiet_NaN();
 };

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <engram/evaluate/answers.hpp>
 #include <engram/evaluate/sequences.hpp>
 #include <engram/program/run_files.hpp>
 
@@ -176,26 +175,19 @@ bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& le
     return true;
 }
 
-bool evaluate_levels(const prepared_sequences& run, const std::vector<std::string>& levels, int sequences,
-                     std::uint64_t seed, const std::function<bool()>& stop, json& summary) {
+bool evaluate_levels(prepared_sequences& run, const std::vector<std::string>& levels, int sequences, std::uint64_t seed,
+                     const std::function<bool()>& stop, json& summary) {
     if (!summary.contains("levels") || !summary["levels"].is_object()) summary["levels"] = json::object();
     const auto& info = run.source->info();
-    std::optional<sequence_player<cpu<float>>> player;
-    std::optional<answer_player<cpu<float>>> answers;
-    if (has_answers(info) && !run.generating.generative)
-        answers.emplace(run.generating, run.source, std::min(sequences, 50));
-    else
-        player.emplace(run.generating, run.source, std::min(sequences, 50));
     for (const std::string& level : levels.empty() ? info.levels : levels) {
-        const auto score =
-            answers ? answers->score(level, sequences, seed, stop) : player->score(level, sequences, seed, stop);
+        const auto score = run.score(level, sequences, seed, stop);
         if (score.sequences == 0) return false;
         json& out = summary["levels"][level];
         out = {{"episodes", score.sequences},
                {"mean", score.mean},
                {"stderr", score.standard_error},
                {"unit", score.unit}};
-        if (!run.generating.generative) continue;
+        if (!run.generates()) continue;
         out["kl_per_step"] = score.divergence;
         out["log_likelihood_per_step"] = score.log_likelihood;
         if (std::isfinite(score.recall)) {

@@ -1,19 +1,18 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The runs of a program on one backend. The host trains in every way; a device trains agents synchronously, with the
-// environments on the host.
+// The runs of a program on one backend. The host trains in every way; a device trains models of sequences, and agents
+// synchronously, with the environments on the host.
 
 #include <memory>
 #include <string>
 #include <type_traits>
 
 #include <engram/program/device_runs.hpp>
-#include <engram/train/truncated_trainer.hpp>
 
 #include "acting_job.hpp"
 #include "memup_job.hpp"
-#include "sequence_job.hpp"
+#include "sequence_runs.hpp"
 
 namespace engram {
 
@@ -34,25 +33,24 @@ public:
     void check(const configuration& config) const override {
         if constexpr (device_backend<Backend>) {
             const std::string who = "--device " + name() + ": engram-" + config.model().name();
-            require(config.model().learns() == learning_kind::acting, who,
-                    " is trained on the host alone; a device trains agents that learn as they act; use --device cpu");
+            require(trained_on_devices(config.model().learns()), who, " is trained on the host alone; ",
+                    what_devices_train, "; use --device cpu");
             require(config.mode == "synchronous", who, " trains synchronously on a device, not ", config.mode,
                     "; use --mode synchronous or --device cpu");
         }
     }
 
     int train(const configuration& config, const run_paths& paths, const arguments& a) const override {
+        const learning_kind learns = config.model().learns();
+        if (learns == learning_kind::sequences || learns == learning_kind::unrolls)
+            return sequence_runs<Backend>::train(config, paths, a);
         if constexpr (!device_backend<Backend>) {
-            switch (config.model().learns()) {
-                case learning_kind::sequences:
-                    return training_run<sequence_job<sequence_trainer<Backend>>>(config, paths, a).go();
-                case learning_kind::unrolls:
-                    return training_run<sequence_job<truncated_trainer<Backend>>>(config, paths, a).go();
+            switch (learns) {
                 case learning_kind::predictions:
                     return training_run<memup_job>(config, paths, a).go();
                 case learning_kind::phases:
                     return training_run<acting_job<phased_trainer, Backend>>(config, paths, a).go();
-                case learning_kind::acting:
+                default:
                     break;
             }
             if (config.mode == "asynchronous")
@@ -63,6 +61,9 @@ public:
 
     std::unique_ptr<prepared_run> prepare(const configuration& config) const override {
         return std::make_unique<prepared_agent<Backend>>(config);
+    }
+    std::unique_ptr<prepared_sequences> prepare_sequences(const configuration& config) const override {
+        return sequence_runs<Backend>::prepare(config);
     }
 };
 

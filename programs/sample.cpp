@@ -64,9 +64,7 @@ int sample(ablation& model, const arguments& a) {
     if (model.learns_sequences()) {
         require(episodes == 0, "--episodes: engram-", model.name(),
                 " learns from sequences; only agents play episodes");
-        require(on.name() == "cpu", "--device ", on.name(), ": engram-", model.name(),
-                " draws sequences on the host alone; use --device cpu");
-        return sample_sequences(config, a);
+        return sample_sequences(on, config, a);
     }
     require(!a.alone_from, "--alone-from: engram-", model.name(), " acts; only sequence models draw alone");
     const auto seed = a.seed ? parse<std::int64_t>("--seed", *a.seed) : config.seed;

@@ -87,14 +87,13 @@ picture weight_picture(const std::vector<float>& weights, const sequence_drawing
 
 // What a model that answers was asked and said: a row a judged step, as CSV, and the first lines to look at.
 int sample_answers(prepared_sequences& run, const std::string& level, std::uint64_t seed, const std::string& folder) {
-    answer_player<cpu<float>> player(run.generating, run.source, sampled_sequences);
     std::string table = "sequence,step,wanted,given\n";
     std::vector<std::string> wanted(sampled_sequences), given(sampled_sequences);
-    player.play(level, seed, 0, [&](int b, const given_answer& a) {
+    for (const auto& [b, a] : run.answer(level, seed, sampled_sequences)) {
         table += fmt::format("{},{},{},{}\n", b, a.step, a.wanted, a.given);
         wanted[static_cast<std::size_t>(b)] += fmt::format(" {:.4g}", a.wanted);
         given[static_cast<std::size_t>(b)] += fmt::format(" {:.4g}", a.given);
-    });
+    }
     write_file(folder + "/answers.csv", table);
     for (std::size_t b = 0; b < wanted.size(); ++b)
         fmt::print("sequence {}   wanted{}\n             given {}\n", b, wanted[b], given[b]);
@@ -105,7 +104,7 @@ int sample_answers(prepared_sequences& run, const std::string& level, std::uint6
 
 }  // namespace
 
-int sample_sequences(const configuration& config, const arguments& a) {
+int sample_sequences(const device_runs& on, const configuration& config, const arguments& a) {
     const run_paths paths{*a.from};
     const auto seed = a.seed ? parse<std::int64_t>("--seed", *a.seed) : config.seed;
     const auto about = describe_sequence(config.task, config.run.task);
@@ -119,17 +118,16 @@ int sample_sequences(const configuration& config, const arguments& a) {
     require(file_exists(paths.checkpoint()), paths.folder, " holds no checkpoint yet; train it first");
     const auto file = safetensors::read(paths.checkpoint());
     check_checkpoint(file, config, false);
-    prepared_sequences run(config);
-    run.load_weights(file);
-    if (!run.generating.generative && has_answers(about)) {
+    const auto run = on.prepare_sequences(config);
+    run->load_weights(file);
+    if (run->gives_answers()) {
         const std::string folder = a.out.value_or(paths.folder + "/sample");
         make_folder(folder);
-        return sample_answers(run, level, static_cast<std::uint64_t>(seed), folder);
+        return sample_answers(*run, level, static_cast<std::uint64_t>(seed), folder);
     }
-    require(run.generating.generative.has_value(), "sample: engram-", config.model().name(), " generates no frames");
+    require(run->generates(), "sample: engram-", config.model().name(), " generates no frames");
 
-    sequence_player<cpu<float>> player(run.generating, run.source, sampled_sequences);
-    const auto d = player.draw(level, static_cast<std::uint64_t>(seed), alone);
+    const auto d = run->draw(level, static_cast<std::uint64_t>(seed), sampled_sequences, alone);
     const std::string folder = a.out.value_or(paths.folder + "/sample");
     make_folder(folder);
     const auto& shape = about.observation;

@@ -6,14 +6,16 @@
 #include <limits>
 #include <numeric>
 
-#include <engram/evaluate/sequences.hpp>
-#include <engram/train/sequence_trainer.hpp>
+#include <engram/program/prepared_model.hpp>
+#include <engram/train/truncated_trainer.hpp>
 
+#include "sequence_runs.hpp"
 #include "training_run.hpp"
 
 namespace engram {
 
-template <class Trainer>
+/// Trainer: a template over the backend.
+template <template <class> class Trainer, class Backend>
 class sequence_job {
 public:
     explicit sequence_job(const configuration& config)
@@ -31,7 +33,10 @@ public:
         const int unroll = run_.learning.unroll;
         return std::int64_t{config_.run.sequence.batch} * (unroll > 0 ? unroll : run_.source->info().steps);
     }
-    const parameters<float>& store() const { return *run_.learning.store; }
+    const parameters<float>& store() {
+        trainer_.settle();
+        return *run_.learning.store;
+    }
     std::string headline_name() const { return run_.learning.generative ? "KL of the last step" : "loss"; }
     double headline_best() const { return std::numeric_limits<double>::quiet_NaN(); }
     double headline() const { return headline_; }
@@ -69,16 +74,29 @@ public:
     void describe_training(json& summary) const { summary["sequences"] = trainer_.steps() / run_.source->info().steps; }
     /// Scores every level; false when it was interrupted.
     bool evaluate(int sequences, const run_paths&, json& summary) {
+        trainer_.settle();
         run_.share_weights(trainer_.learner(0));
         return evaluate_levels(run_, {}, sequences, static_cast<std::uint64_t>(config_.seed), interrupted, summary);
     }
 
 private:
     const configuration& config_;
-    prepared_sequences run_;
-    Trainer trainer_;
+    prepared_model<Backend> run_;
+    Trainer<Backend> trainer_;
     std::vector<std::string> losses_;
     double headline_ = std::numeric_limits<double>::quiet_NaN();
 };
+
+template <class Backend>
+int sequence_runs<Backend>::train(const configuration& config, const run_paths& paths, const arguments& a) {
+    if (config.model().learns() == learning_kind::unrolls)
+        return training_run<sequence_job<truncated_trainer, Backend>>(config, paths, a).go();
+    return training_run<sequence_job<sequence_trainer, Backend>>(config, paths, a).go();
+}
+
+template <class Backend>
+std::unique_ptr<prepared_sequences> sequence_runs<Backend>::prepare(const configuration& config) {
+    return std::make_unique<prepared_model<Backend>>(config);
+}
 
 }  // namespace engram

@@ -40,7 +40,7 @@ TEST_CASE("MemUP copies over 60 steps in 99 % and over 120 in 97 %") {
     for (const auto& [T, steps, enough] : {std::tuple{60, 2'000'000, 99.0}, {120, 4'000'000, 97.0}})
         for (const int seed : {1, 2, 3}) {
             copying<catalogue::memup> c("memup", T, seed, steps);
-            prepared_sequences run(c.config);
+            prepared_model<cpu<float>> run(c.config);
             memup_trainer<cpu<float>> t(run.learning, run.generating, run.source, c.config.run.sequence,
                                         c.config.run.optimiser, static_cast<std::uint64_t>(seed), 2, steps);
             while (t.steps() < steps) t.iterate();
@@ -54,7 +54,7 @@ TEST_CASE("MemUP copies over 60 steps in 99 % and over 120 in 97 %") {
 TEST_CASE("truncated BPTT stays near chance") {
     for (const int seed : {1, 2, 3}) {
         copying<catalogue::tbptt_lstm> c("tbptt_lstm", 60, seed, 1'000'000);
-        prepared_sequences run(c.config);
+        prepared_model<cpu<float>> run(c.config);
         truncated_trainer<cpu<float>> t(run.learning, run.source, c.config.run.sequence, c.config.run.optimiser,
                                         static_cast<std::uint64_t>(seed), 2, c.config.steps);
         while (t.steps() < c.config.steps) t.iterate();

@@ -21,6 +21,7 @@ public:
         program<Backend>& p = *program_;
         p.weights_->refresh(p.executor_, *p.store_);
         p.executor_.send(p.replays_);
+        p.losses_known_ = false;
         p.replays_ += static_cast<std::uint64_t>(steps);
         p.executor_.replay(3, p.resources_, body);
         p.executor_.check();

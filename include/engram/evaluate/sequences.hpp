@@ -43,6 +43,8 @@ struct sequence_drawing {
 template <class Backend>
 class sequence_player {
 public:
+    using real = typename Backend::real;
+
     sequence_player(const traced_agent<Backend>& model, std::shared_ptr<const sequence_source> source, int rows)
         : model_(&model),
           play_(*model.g, model.store, {.steps = source->info().steps, .batch = rows}, outputs(model)),
@@ -66,15 +68,23 @@ public:
         for (int done = 0; done < count; done += batch_.rows()) {
             if (stop && stop()) return s;
             play(level, seed, static_cast<std::uint64_t>(done));
+            // Asked for once a batch, since a device copies them then.
+            operand<const real> kl_of, log_p_of, logits;
+            if (model_->generative) {
+                kl_of = play_.output(model_->generative->divergence);
+                log_p_of = play_.output(model_->generative->log_likelihood);
+            } else {
+                logits = play_.output(model_->logits);
+            }
             for (int b = 0; b < std::min(batch_.rows(), count - done); ++b) {
                 if (!model_->generative) {
-                    values.push_back(wrong_bits(b));
+                    values.push_back(wrong_bits(logits, b));
                     continue;
                 }
                 double total = 0;
                 for (int t = 0; t < T; ++t) {
-                    const double kl = at(model_->generative->divergence, t, b);
-                    const double log_p = at(model_->generative->log_likelihood, t, b);
+                    const double kl = at(kl_of, t, b);
+                    const double log_p = at(log_p_of, t, b);
                     total += kl - log_p;
                     s.divergence[static_cast<std::size_t>(t)] += kl / count;
                     s.log_likelihood[static_cast<std::size_t>(t)] += log_p / count;
@@ -83,7 +93,7 @@ public:
                     (recalls ? recall : before) += kl;
                     ++(recalls ? recalled : fresh);
                     if (!recalls || origin < 0) continue;
-                    first += at(model_->generative->divergence, origin, b);
+                    first += at(kl_of, origin, b);
                     ++repeats;
                 }
                 values.push_back(total);
@@ -144,12 +154,8 @@ private:
         const auto flags = play_.input("use_prior");
         for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = static_cast<int>(i) / batch_.rows() >= step ? 1 : 0;
     }
-    double at(const var<Backend>& v, int t, int b) const {
-        const auto o = play_.output(v);
-        return static_cast<double>(o.at(t)[b * o.stride]);
-    }
-    double wrong_bits(int b) {
-        const auto o = play_.output(model_->logits);
+    static double at(const operand<const real>& o, int t, int b) { return static_cast<double>(o.at(t)[b * o.stride]); }
+    double wrong_bits(const operand<const real>& o, int b) const {
         const auto target = batch_.target(), weight = batch_.weight();
         double wrong = 0;
         for (int t = 0; t < info().steps; ++t) {

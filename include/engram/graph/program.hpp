@@ -196,6 +196,7 @@ private:
 
     void begin_forward() {
         ++replays_;
+        losses_known_ = false;
         if constexpr (device_backend<Backend>) {
             weights_->refresh(executor_, *store_);
             executor_.send(replays_);
@@ -296,10 +297,13 @@ private:
         else
             return executor_.fetched(data, count, writes);
     }
+    /// Once a sweep: every fetch waits for the device.
     void fetch_losses() {
         if constexpr (device_backend<Backend>) {
+            if (losses_known_) return;
             executor_.wait();
             for (std::size_t i = 0; i < losses_.size(); ++i) losses_[i].second = executor_.fetch(loss_places_[i]);
+            losses_known_ = true;
         }
     }
     operand<const real> shown(const view& v, bool gradient) {
@@ -393,6 +397,7 @@ private:
     std::vector<run_segment> run_;
     std::vector<std::pair<std::string, double>> losses_;
     std::vector<double*> loss_places_;  // on a device
+    bool losses_known_ = false;         // on a device: those of the last sweep are in losses_
     std::uint64_t replays_ = 0;
 };
 

@@ -25,7 +25,7 @@ int describe(ablation& model, const arguments& a);
 /// Draws what a trained model does.
 int sample(ablation& model, const arguments& a);
 /// sample, for a model of sequences; the configuration is that of the run folder.
-int sample_sequences(const configuration& config, const arguments& a);
+int sample_sequences(const device_runs& on, const configuration& config, const arguments& a);
 
 /// From now on SIGINT and SIGTERM are noted instead of ending the program; the third one ends it at once.
 void catch_interrupts();

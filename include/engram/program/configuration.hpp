@@ -5,6 +5,7 @@
 // of the run folder and, without what may change from one resumption to the next, into every checkpoint.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -92,16 +93,31 @@ struct prepared_run {
 /// The tasks that a model can be trained on.
 std::vector<std::string> tasks_of(const ablation& model);
 
-/// A configuration's sequence task, and its model traced for learning and for generating.
+struct sequence_score;
+struct sequence_drawing;
+struct given_answer;
+
+/// A configuration's sequence task, and its model, which is on some device (program/prepared_model.hpp).
 struct prepared_sequences {
     explicit prepared_sequences(const configuration& config);
-    /// The generating model gets the weights of the learning one, and the statistics that a plan of it gathered.
-    void share_weights(program<cpu<float>>& learner);
-    /// The generating model gets what a checkpoint holds of them.
-    void load_weights(const safetensors& file);
+    virtual ~prepared_sequences() = default;
+    /// Whether it is judged by classes or numbers that it answers.
+    bool gives_answers() const;
+
+    /// Whether it draws frames.
+    virtual bool generates() const = 0;
+    /// What is judged gets what a checkpoint holds of it.
+    virtual void load_weights(const safetensors& file) = 0;
+    /// score() of sequence_player or answer_player.
+    virtual sequence_score score(const std::string& level, int sequences, std::uint64_t seed,
+                                 const std::function<bool()>& stop) = 0;
+    /// draw() of sequence_player, of `rows` sequences.
+    virtual sequence_drawing draw(const std::string& level, std::uint64_t seed, int rows, int alone_from) = 0;
+    /// What it answers at the judged steps of `rows` sequences, each with its row, step by step.
+    virtual std::vector<std::pair<int, given_answer>> answer(const std::string& level, std::uint64_t seed,
+                                                             int rows) = 0;
 
     std::shared_ptr<const sequence_source> source;
-    traced_agent<cpu<float>> learning, generating;
 };
 
 }  // namespace engram

@@ -20,6 +20,7 @@ namespace engram {
 struct ablation;
 struct arguments;
 struct prepared_run;
+struct prepared_sequences;
 struct run_paths;
 class configuration;
 
@@ -37,6 +38,8 @@ struct device_runs {
     virtual int train(const configuration& config, const run_paths& paths, const arguments& a) const = 0;
     /// A configuration's agent on the device.
     virtual std::unique_ptr<prepared_run> prepare(const configuration& config) const = 0;
+    /// The same of a model that learns from sequences.
+    virtual std::unique_ptr<prepared_sequences> prepare_sequences(const configuration& config) const = 0;
 };
 
 /// The runs on one backend; defined for those that a library of the program was compiled for.

@@ -77,8 +77,8 @@ void load_weights(const safetensors& file, parameters<float>& store, const std::
 bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& levels, int episodes, std::uint64_t seed,
                      const std::function<bool()>& stop, json& summary);
 /// The same for sequences; with the first held-out level's KL a step and ELBO for generative models.
-bool evaluate_levels(const prepared_sequences& run, const std::vector<std::string>& levels, int sequences,
-                     std::uint64_t seed, const std::function<bool()>& stop, json& summary);
+bool evaluate_levels(prepared_sequences& run, const std::vector<std::string>& levels, int sequences, std::uint64_t seed,
+                     const std::function<bool()>& stop, json& summary);
 /// One episode with what the memory read, where the agent has one that tells and the task has trials.
 bool record_retrieval(const prepared_run& run, const std::string& ablation, std::uint64_t seed,
                       const std::string& path);

@@ -32,7 +32,7 @@ public:
 
     /// The program must have been planned for info().steps steps.
     sequence_batch(program<Backend>& p, std::shared_ptr<const sequence_source> source)
-        : source_(std::move(source)), steps_(p.options().steps), rows_(p.options().batch) {
+        : program_(&p), source_(std::move(source)), steps_(p.options().steps), rows_(p.options().batch) {
         const sequence_info& info = source_->info();
         require(steps_ == info.steps, info.name, ": a sequence has ", info.steps, " steps, the plan ", steps_);
         observation_ = bind(p, "observation", info.observation.size());
@@ -49,6 +49,10 @@ public:
 
     /// Sequences first, first + 1, ... of a level, one a row.
     void draw(const std::string& level, std::uint64_t seed, std::uint64_t first) {
+        if constexpr (device_backend<Backend>)
+            // Asked for again: a device may still be taking what its last sweep began with.
+            for (const input* in : {&observation_, &condition_, &target_, &weight_})
+                if (!in->place.empty()) (void)program_->input(in->name);
         for (int b = 0; b < rows_; ++b) {
             const auto at = [&](input& in) {
                 return in.numbers.empty() ? nullptr : in.numbers.data() + std::ptrdiff_t{b} * in.width;
@@ -72,6 +76,7 @@ public:
 
 private:
     struct input {
+        const char* name = "";
         int width = 0;
         std::span<real> place;     // in the program
         std::span<float> numbers;  // where a sequence is drawn to: the same memory, or a copy for other number types
@@ -81,6 +86,7 @@ private:
     input bind(program<Backend>& p, const char* name, int width) {
         input in;
         if (width == 0) return in;
+        in.name = name;
         in.width = width;
         if (!p.has_input(name)) {  // whoever scores the plan's outputs asks for it here
             in.copy.resize(static_cast<std::size_t>(steps_ * rows_ * width));
@@ -104,6 +110,7 @@ private:
                                       static_cast<std::size_t>(steps_));
     }
 
+    program<Backend>* program_;
     std::shared_ptr<const sequence_source> source_;
     int steps_, rows_;
     input observation_, condition_, target_, weight_;

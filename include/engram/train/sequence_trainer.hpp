@@ -7,9 +7,13 @@
 // sequences u B, ..., u B + B - 1 of the seed, whatever the number of threads, so a checkpoint of weights, moments and
 // the number of updates resumes a run bit for bit. A model that mixes the rows of a batch (batch normalisation) needs
 // one thread.
+//
+// On a device the weights, the gradient, the optimiser's moments and the sums of what is judged a step stay there; an
+// update fetches its losses and the gradient's norm.
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +21,7 @@
 #include <engram/train/optimiser.hpp>
 #include <engram/train/saved_state.hpp>
 #include <engram/train/sequence_batch.hpp>
+#include <engram/train/step_sums.hpp>
 #include <engram/train/weight_update.hpp>
 
 namespace engram {
@@ -82,8 +87,7 @@ public:
         });
         const auto programs = learners();
         const double loss = sum_losses(programs);
-        const double norm =
-            update_weights(optimiser_, *model_->store, sum_gradients(programs), loss, steps(), progress(), programs);
+        const double norm = update_weights(optimiser_, *model_->store, loss, steps(), progress(), programs);
         note(loss, norm);
     }
 
@@ -94,6 +98,11 @@ public:
         return total_steps_ > 0 ? static_cast<double>(steps()) / static_cast<double>(total_steps_) : 0;
     }
     sequence_window take_window() {
+        if (model_->generative)
+            for (auto& s : shards_) {
+                s->divergence->fetch(window_.divergence);
+                s->log_likelihood->fetch(window_.log_likelihood);
+            }
         sequence_window w = std::exchange(window_, {});
         const double n = std::max(1, w.updates);
         for (double* x : {&w.loss, &w.gradient_norm}) *x /= n;
@@ -106,8 +115,12 @@ public:
     const sequence_source& source() const { return *source_; }
     program<Backend>& learner(std::size_t i) { return shards_[i]->learner; }
 
+    /// The newest weights are in the store; on a device they are elsewhere while it trains.
+    void settle() { fetch_weights(shards_[0]->learner, *model_->store); }
+
     /// Adds everything that the next update depends on.
     void save(safetensors& file) {
+        settle();
         save_weights(file, *model_->store, optimiser_);
         save_counters(file, mode, {optimiser_.updates()});
         each_kept([&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
@@ -120,7 +133,7 @@ public:
         optimiser_.updates() = counters[0];
         load_weights(file, *model_->store, optimiser_);
         each_kept([&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
-        window_ = {};
+        take_window();
     }
 
 private:
@@ -129,9 +142,14 @@ private:
     struct shard {
         shard(const traced_agent<Backend>& model, const std::shared_ptr<const sequence_source>& source,
               const plan_options& options, const std::vector<var<Backend>>& watched)
-            : learner(*model.g, model.store, options, watched), batch(learner, source) {}
+            : learner(*model.g, model.store, options, watched), batch(learner, source) {
+            if (!model.generative) return;
+            divergence.emplace(learner, model.generative->divergence);
+            log_likelihood.emplace(learner, model.generative->log_likelihood);
+        }
         program<Backend> learner;
         sequence_batch<Backend> batch;
+        std::optional<step_sums<Backend>> divergence, log_likelihood;  // of a generative model
     };
 
     // What a memory holds is gone when the next sequence begins; what remains are statistics of batches.
@@ -147,17 +165,8 @@ private:
         window_.learning_rate = optimiser_.learning_rate(progress());
         add_losses(window_.losses, learners());
         if (!model_->generative) return;
-        add_rows(window_.divergence, model_->generative->divergence);
-        add_rows(window_.log_likelihood, model_->generative->log_likelihood);
-    }
-    void add_rows(std::vector<double>& to, const var<Backend>& v) {
-        to.resize(static_cast<std::size_t>(source_->info().steps));
-        for (auto& s : shards_) {
-            const auto o = s->learner.output(v);
-            for (int t = 0; t < source_->info().steps; ++t)
-                for (int b = 0; b < s->learner.options().batch; ++b)
-                    to[static_cast<std::size_t>(t)] += static_cast<double>(o.at(t)[b * o.stride]);
-        }
+        for (auto& s : shards_) s->divergence->add(window_.divergence);
+        for (auto& s : shards_) s->log_likelihood->add(window_.log_likelihood);
     }
 
     std::vector<program<Backend>*> learners() {
@@ -171,7 +180,7 @@ private:
     int batch_;
     std::uint64_t seed_;
     std::int64_t total_steps_;
-    optimiser<real> optimiser_;
+    optimiser_of<Backend> optimiser_;
     std::vector<std::unique_ptr<shard>> shards_;
     thread_pool pool_;
     sequence_window window_;

@@ -61,8 +61,7 @@ public:
         });
         const auto programs = learners();
         const double loss = sum_losses(programs);
-        const double norm =
-            update_weights(optimiser_, *model_->store, sum_gradients(programs), loss, steps_, progress(), programs);
+        const double norm = update_weights(optimiser_, *model_->store, loss, steps_, progress(), programs);
         for (auto& s : shards_) {
             for (int b = 0; b < s->rows.rows(); ++b) steps_ += s->rows.left(b, model_->unroll);
             s->learner.carry();
@@ -86,8 +85,12 @@ public:
     }
     program<Backend>& learner(std::size_t i) { return shards_[i]->learner; }
 
+    /// The newest weights are in the store; on a device they are elsewhere while it trains.
+    void settle() { fetch_weights(shards_[0]->learner, *model_->store); }
+
     /// Adds everything that the next update depends on.
     void save(safetensors& file) {
+        settle();
         save_weights(file, *model_->store, optimiser_);
         save_counters(file, mode, {optimiser_.updates(), steps_});
         each_part([&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
@@ -149,7 +152,7 @@ private:
     std::shared_ptr<const sequence_source> source_;
     int batch_;
     std::int64_t total_steps_, steps_ = 0;
-    optimiser<real> optimiser_;
+    optimiser_of<Backend> optimiser_;
     std::vector<std::unique_ptr<shard>> shards_;
     thread_pool pool_;
     sequence_window window_;
