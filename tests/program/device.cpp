@@ -35,21 +35,6 @@ std::string read(const std::string& path) {
     return {content.begin(), content.end()};
 }
 
-// An ablation that learns from sequences, of which nothing but its kind matters.
-struct reader final : engram::ablation {
-    std::string name() const override { return "reader"; }
-    std::vector<std::pair<std::string, std::string>> policies() const override { return {}; }
-    std::vector<engram::setting> settings() const override { return {}; }
-    void set(const std::vector<std::pair<std::string, std::string>>&) override {}
-    engram::learning_kind learns() const override { return kind; }
-    engram::traced_agent<engram::cpu<float>> trace(const engram::task_shape&, std::uint64_t,
-                                                   engram::purpose) const override {
-        engram::fail("not to be traced");
-    }
-    std::vector<const engram::device_runs*> devices() const override { return {&engram::runs_on<device>()}; }
-    engram::learning_kind kind = engram::learning_kind::sequences;
-};
-
 }  // namespace
 
 TEST_CASE("a run on a device is trained, evaluated, sampled, and goes on on the host") {
@@ -114,15 +99,4 @@ TEST_CASE("a device refuses in one sentence what only the host trains") {
     CHECK(asynchronous.code == 2);
     CHECK(has(asynchronous.err, "--device emulated: engram-reacting trains synchronously on a device"));
     CHECK_FALSE(engram::file_exists(folder / "run"));
-    reader model;
-    engram::configuration config(model);
-    for (const auto kind : {engram::learning_kind::sequences, engram::learning_kind::unrolls,
-                            engram::learning_kind::predictions, engram::learning_kind::phases}) {
-        model.kind = kind;
-        CHECK_THROWS_WITH_AS(engram::find_device(model, "emulated").check(config),
-                             doctest::Contains("engram-reader is trained on the host alone"), engram::error);
-        CHECK_THROWS_WITH_AS(engram::find_device(model, "cuda"),
-                             doctest::Contains("--device cuda: engram-reader runs on the host alone"), engram::error);
-        CHECK_NOTHROW(engram::find_device(model, "cpu").check(config));
-    }
 }

@@ -34,6 +34,7 @@
 #include <engram/core/aligned.hpp>
 #include <engram/core/device.hpp>
 #include <engram/core/error.hpp>
+#include <engram/device/emulated_memory.hpp>
 #include <engram/device/host_windows.hpp>
 #include <engram/graph/kernel.hpp>
 
@@ -110,7 +111,7 @@ public:
     using real = Real;
     /// Memory of the device.
     template <class T>
-    using array = aligned_vector<T>;
+    using array = emulated_vector<T>;
     using buffer = array<Real>;
     /// Lets one executor wait for what another one was given.
     struct fence {
