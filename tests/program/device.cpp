@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <engram/device/operations.hpp>
 #include <engram/evaluate/run_folder.hpp>
 #include <engram/program/configuration.hpp>
@@ -92,11 +94,31 @@ TEST_CASE("describe names the devices of a program, and says of one that it lack
     CHECK_FALSE(has(run<reacting>({"describe"}, "reacting").out, "emulated"));
 }
 
-TEST_CASE("a device refuses in one sentence what only the host trains") {
+TEST_CASE("a device trains asynchronously, and the run goes on on the host") {
     const temporary_folder folder;
-    const finished asynchronous =
-        on_device(words(folder / "run", {"--steps", "480", "--device", "emulated", "--mode", "asynchronous"}));
-    CHECK(asynchronous.code == 2);
-    CHECK(has(asynchronous.err, "--device emulated: engram-reacting trains synchronously on a device"));
+    const std::string out = folder / "run";
+    const auto train = [&](const char* steps, const char* on) {
+        const finished f = on_device(words(out, {"--steps", steps, "--evaluate", "0", "--mode", "asynchronous",
+                                                 "--threads", "3", "--resume", "--device", on}));
+        INFO(f.err);
+        REQUIRE(f.code == 0);
+        CHECK(has(read(out + "/summary.json"), std::string("\"device\": \"") + on + "\""));
+    };
+    train("480", "emulated");
+    train("960", "cpu");
+    train("1440", "emulated");
+    CHECK(engram::read_run(out).steps >= 1440);
+}
+
+TEST_CASE("a device with too little memory says so in one sentence and leaves nothing behind") {
+    const temporary_folder folder;
+    const finished f =
+        child<reacting, device>(words(folder / "run", {"--steps", "480", "--device", "emulated"}), "reacting", [] {
+            engram::emulated_memory::limit = 100'000;
+        }).wait();
+    CHECK(f.code == 2);
+    CHECK(
+        has(f.err, "engram-reacting: device 'emulated': 1 MiB were asked for, of 0 MiB 0 MiB are free; use a smaller"));
+    CHECK(std::count(f.err.begin(), f.err.end(), '\n') == 1);
     CHECK_FALSE(engram::file_exists(folder / "run"));
 }

@@ -34,11 +34,11 @@ struct emulated_allocator {
     emulated_allocator(const emulated_allocator<U>&) {}
 
     T* allocate(std::size_t n) {
-        const std::size_t bytes = n * sizeof(T), before = emulated_memory::used.fetch_add(bytes);
+        const std::size_t asked = n * sizeof(T), before = emulated_memory::used.fetch_add(asked);
         const std::size_t all = emulated_memory::limit, left = all > before ? all - before : 0;
-        if (bytes > left) {
-            emulated_memory::used -= bytes;
-            refuse_allocation("emulated", bytes, all, left);
+        if (asked > left) {
+            emulated_memory::used -= asked;
+            refuse_allocation("emulated", asked, all, left);
         }
         return aligned_allocator<T>().allocate(n);
     }
