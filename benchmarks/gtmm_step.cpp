@@ -4,6 +4,8 @@
 // 10, T = 25, 28 x 28 frames, and of a DNC (batch 16, 16 x 16 memory, 4 read heads, LSTM 64, T = 25) on bits.
 //
 //   benchmark-gtmm_step [--threads N] [--repeats R] [--only NAME]
+//   benchmark-gtmm_step --write FILE   weights, inputs and loss of small models with each memory, on bits, for
+//                                      gpu/sequence_peers.py --check
 //
 // A line each: frames per second, the share of the time in matrix products (affine maps and convolutions, one thread),
 // the memory of the plan and the process's peak. Batch normalisation mixes the rows of a batch, so the five models run
@@ -17,12 +19,11 @@
 #include <string>
 #include <vector>
 
-#include <engram/catalogue.hpp>
-#include <engram/core/philox.hpp>
 #include <engram/core/thread_pool.hpp>
-#include <engram/encoder/identity.hpp>
-#include <engram/learner/supervised.hpp>
+#include <engram/io/safetensors.hpp>
 #include <engram/train/optimiser.hpp>
+
+#include "gtmm_models.hpp"
 
 namespace {
 
@@ -39,13 +40,6 @@ bool is_product(const operation<backend>& op) {
            dynamic_cast<const simple_operation<backend, convolution_kernel, convolution_settings>*>(&op);
 }
 
-void fill(program<backend>& p, const graph<backend>& g, std::uint64_t seed) {
-    philox random(seed, 3);
-    for (const auto& v : g.values())
-        if (p.has_input(v.name))
-            for (auto& x : p.input(v.name)) x = v.name == "reset" ? 0.0f : random.uniform();
-}
-
 template <class Model>
 void measure(const std::string& name, const typename Model::settings& s, const task_shape& task, int T, int B,
              int threads, int repeats) {
@@ -56,7 +50,7 @@ void measure(const std::string& name, const typename Model::settings& s, const t
             *model.g, model.store,
             plan_options{
                 .steps = T, .batch = B * (i + 1) / threads - B * i / threads, .gradients = true, .total_batch = B}));
-    for (auto& p : shards) fill(*p, *model.g, 1);
+    for (auto& p : shards) gtmm::fill(*p, *model.g, 1);
     optimiser_settings o;
     o.learning_rate = 1e-3;
     optimiser<float> adam(o, *model.store);
@@ -107,58 +101,70 @@ void measure(const std::string& name, const typename Model::settings& s, const t
     std::fflush(stdout);
 }
 
-/// Sizes of the paper preset.
-template <class Model>
-typename Model::settings paper() {
-    typename Model::settings s;
-    s.encoder.network = "inception";
-    s.controller.hidden = 208;
-    s.learner.latent = 32;
-    s.learner.hidden = 0;
-    if constexpr (requires { s.memory.slots; }) s.memory.slots = 25;
-    if constexpr (requires { s.memory.decay; }) s.memory.slots = 125;
-    if constexpr (requires { s.memory.order; }) s.controller.hidden = 440;
-    if constexpr (requires { s.memory.input; }) s.memory.input = "held";
-    if constexpr (requires { s.memory.word; }) s.memory.word = 32;
-    if constexpr (requires { s.memory.heads; }) s.memory.heads = 5;
-    if constexpr (requires { s.memory.read_heads; }) s.memory.read_heads = 5;
+template <class Memory>
+void write_bits(safetensors& file, const std::string& name) {
+    using model = gtmm::bits_with<Memory>;
+    typename model::settings s;
+    s.controller.hidden = 24;
+    s.memory.slots = 12;
+    s.learner.targets = "bits";
+    if constexpr (requires { s.memory.word; }) s.memory.word = 6;
+    if constexpr (requires { s.memory.heads; }) s.memory.heads = 3;
+    if constexpr (requires { s.memory.read_heads; }) s.memory.read_heads = 3;
     if constexpr (requires { s.memory.start; }) s.memory.start = "learned";
-    return s;
+    auto traced = model::template trace<backend>(s, gtmm::bits(), 1);
+    {
+        philox random(2, 2);
+        auto edit = traced.store->edit();
+        for (auto& w : edit.flat()) w += 0.2f * random.normal();
+    }
+    program<backend> p(*traced.g, traced.store, {.steps = 10, .batch = 3, .gradients = true});
+    gtmm::fill(p, *traced.g, 1);
+    p.forward();
+    for (const auto& e : traced.store->entries())
+        file.add<float>(
+            name + "." + e.name, {e.rows, e.columns},
+            traced.store->flat().subspan(static_cast<std::size_t>(e.offset), static_cast<std::size_t>(e.size())));
+    for (const auto& v : traced.g->values())
+        if (p.has_input(v.name)) file.add<float>(name + ".input." + v.name, {10, 3, v.width}, p.input(v.name));
+    file.add<double>(name + ".loss", {1}, std::vector<double>{p.loss()});
 }
-
-using bits_dnc = agent<identity, engram::lstm, dnc, no_auxiliary, supervised>;
 
 }  // namespace
 
 int main(int argc, char** argv) try {
     int threads = 1, repeats = 5;
-    std::string only;
+    std::string only, file;
     for (int i = 1; i + 1 < argc; i += 2) {
         const std::string flag = argv[i];
-        engram::require_known("flag", flag, std::vector<std::string>{"--threads", "--repeats", "--only"});
+        engram::require_known("flag", flag, std::vector<std::string>{"--threads", "--repeats", "--only", "--write"});
         if (flag == "--threads") threads = std::stoi(argv[i + 1]);
         if (flag == "--repeats") repeats = std::stoi(argv[i + 1]);
         if (flag == "--only") only = argv[i + 1];
+        if (flag == "--write") file = argv[i + 1];
+    }
+    if (!file.empty()) {
+        safetensors all;
+        write_bits<dnc>(all, "dnc");
+        write_bits<ntm>(all, "ntm");
+        write_bits<lru_access>(all, "lru");
+        write_bits<introspection>(all, "introspection");
+        all.write(file);
+        return 0;
     }
     const auto wanted = [&](const char* name) { return only.empty() || only == name; };
-    const auto gtmm = [&]<class Model>(const char* name, std::type_identity<Model>) {
-        if (wanted(name)) measure<Model>(name, paper<Model>(), {{28, 28, 1}, 0}, 25, 10, 1, repeats);
+    const auto generative = [&]<class Model>(const char* name, std::type_identity<Model>) {
+        if (wanted(name)) measure<Model>(name, gtmm::paper<Model>(), gtmm::frames(), gtmm::T, gtmm::B, 1, repeats);
     };
-    gtmm("vrnn", std::type_identity<engram::catalogue::vrnn>{});
-    gtmm("introspective_gtmm", std::type_identity<engram::catalogue::introspective_gtmm>{});
-    gtmm("ntm_gtmm", std::type_identity<engram::catalogue::ntm_gtmm>{});
-    gtmm("lru_gtmm", std::type_identity<engram::catalogue::lru_gtmm>{});
-    gtmm("dnc_gtmm", std::type_identity<engram::catalogue::dnc_gtmm>{});
+    generative("vrnn", std::type_identity<engram::catalogue::vrnn>{});
+    generative("introspective_gtmm", std::type_identity<engram::catalogue::introspective_gtmm>{});
+    generative("ntm_gtmm", std::type_identity<engram::catalogue::ntm_gtmm>{});
+    generative("lru_gtmm", std::type_identity<engram::catalogue::lru_gtmm>{});
+    generative("dnc_gtmm", std::type_identity<engram::catalogue::dnc_gtmm>{});
     if (wanted("dnc")) {
-        bits_dnc::settings s;
-        s.controller.hidden = 64;
-        s.memory.slots = 16;
-        s.memory.word = 16;
-        s.memory.read_heads = 4;
-        s.learner.targets = "bits";
         for (const int n : {1, threads})
             if (n == 1 || threads > 1) {
-                measure<bits_dnc>("dnc", s, {{1, 10, 1}, 0, 8}, 25, 16, n, 20 * repeats);
+                measure<gtmm::bits_dnc>("dnc", gtmm::small_dnc(), gtmm::bits(), 25, 16, n, 20 * repeats);
                 if (threads == 1) break;
             }
     }

@@ -12,69 +12,14 @@ Without PyTorch or without a GPU it says so and exits with status 77.
 """
 
 import sys
-import time
 
-try:
-    import torch
-    import torch.nn.functional as F
-except ImportError:
-    print("peers: PyTorch is not installed for this interpreter; its rows are left out")
-    sys.exit(77)
-if not torch.cuda.is_available():
-    print(f"peers: PyTorch {torch.__version__} finds no CUDA device; its rows are left out")
-    sys.exit(77)
+import torch
+import torch.nn.functional as F
 
-device = torch.device("cuda")
+from peer_timing import device, failed, name_of_device, three_ways
+
 T, B, X, H, N, D, K = 50, 16, 256, 512, 1024, 128, 10
 C = X + H
-failed = []
-
-
-def line(what, number, unit):
-    print(f"{what:52s} {number:14.1f} {unit}", flush=True)
-
-
-def microseconds(body, repeats=10, warmup=3, runs=5):
-    """Best of five runs, a call of body()."""
-    for _ in range(warmup):
-        body()
-    torch.cuda.synchronize()
-    best = float("inf")
-    for _ in range(runs):
-        start = time.perf_counter()
-        for _ in range(repeats):
-            body()
-        torch.cuda.synchronize()
-        best = min(best, (time.perf_counter() - start) / repeats)
-    return 1e6 * best
-
-
-def captured(body):
-    """body() as a CUDA graph: warmed up on a side stream first, as PyTorch asks."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            body()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        body()
-    return graph.replay
-
-
-def three_ways(what, body, unit, per_call, compile_it=None):
-    """Rows for eager, captured and, where given, compiled; per_call turns microseconds into the unit."""
-    ways = {"eager": lambda: body, "graph": lambda: captured(body)}
-    if compile_it is not None:
-        ways["compiled"] = lambda: compile_it
-    for way, make in ways.items():
-        try:
-            line(f"PyTorch {way}: {what}", per_call(microseconds(make())), unit)
-        except Exception as problem:  # one way that fails must not hide the others
-            failed.append(what)
-            reason = (str(problem).splitlines() or ["no reason given"])[0]
-            print(f"PyTorch {way}: {what} failed: {type(problem).__name__}: {reason}", flush=True)
 
 
 def t_maze(rows, steps=50):
@@ -223,7 +168,7 @@ def seeing(rows=256, steps=20):
                lambda us: 1e6 * rows * steps / us)
 
 
-print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}")
+print(f"PyTorch {torch.__version__}, {name_of_device()}")
 for mazes in (4096, 65536, 1048576):
     t_maze(mazes)
 mra()

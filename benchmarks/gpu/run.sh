@@ -44,7 +44,7 @@ step() {
 }
 
 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv
-benchmarks="limits environments core updates training"
+benchmarks="limits environments core updates training dnc generative"
 step configure cmake -S . -B "$build" -G "Unix Makefiles" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON \
     -DENGRAM_CUDA_PROGRAMS=ON -DENGRAM_CUDA_TEST_ARCHITECTURE=native -DCMAKE_CUDA_ARCHITECTURES=native -DENGRAM_BUILD_EXAMPLES=OFF
 # -k: what compiles is run though something else does not.
@@ -61,6 +61,7 @@ else
     step tests ctest --test-dir "$build" -L gpu --output-on-failure --timeout "$limit"
     for name in $benchmarks; do step "$name" "$build/bin/benchmark-gpu-$name"; done
     step peers "${ENGRAM_PEERS_PYTHON:-python3}" benchmarks/gpu/peers.py
+    step "sequence peers" "${ENGRAM_PEERS_PYTHON:-python3}" benchmarks/gpu/sequence_peers.py
 fi
 
 echo

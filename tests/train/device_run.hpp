@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The same trainer on the host and on a device: what runs of either share in the tests of sequence trainers.
+// The same trainer on the host and on a device: what runs of either share in the tests of sequence trainers. On a GPU
+// the emulation takes the host's part (tests/device/sequences_on_a_gpu.cu).
 
 #include <doctest/doctest.h>
 
@@ -67,12 +68,12 @@ inline void are_close(const std::vector<double>& a, const std::vector<double>& b
 }
 
 /// Eight updates of Adam (steps of 1e-3) from the same weights: sums in another order, carried on in float.
-template <class Agent, template <class> class Trainer>
+template <class Agent, template <class> class Trainer, class Device = device, class Host = host>
 void learns_as_on_the_host(const typename Agent::settings& s, const std::shared_ptr<const sequence_source>& source,
                            int threads) {
     CAPTURE(threads);
-    run<Agent, Trainer, host> here(s, source, threads);
-    run<Agent, Trainer, device> there(s, source, threads), begun(s, source);
+    run<Agent, Trainer, Host> here(s, source, threads);
+    run<Agent, Trainer, Device> there(s, source, threads), begun(s, source);
     here.iterate(8);
     there.iterate(8);
     CHECK(difference(here, there) < 1e-4);
@@ -95,11 +96,11 @@ void learns_as_on_the_host(const typename Agent::settings& s, const std::shared_
     are_close(here.t.take_window().divergence, there.t.take_window().divergence);
 }
 
-template <class Agent, template <class> class Trainer>
+template <class Agent, template <class> class Trainer, class Device = device>
 void resumes_exactly(const typename Agent::settings& s, const std::shared_ptr<const sequence_source>& source,
                      int threads) {
     CAPTURE(threads);
-    run<Agent, Trainer, device> whole(s, source, threads), resumed(s, source, threads);
+    run<Agent, Trainer, Device> whole(s, source, threads), resumed(s, source, threads);
     whole.iterate(4);
     const auto file = whole.saved();
     resumed.iterate(2);  // what it did before leaves no trace
