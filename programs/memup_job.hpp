@@ -1,17 +1,20 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Training a memory by predictions of far steps (MemUP).
+// Training a memory by predictions of far steps (MemUP), alone or as a phase of an agent that acts on it.
 
 #include <limits>
 
 #include <engram/program/prepared_model.hpp>
 #include <engram/train/memup_trainer.hpp>
 
+#include "acting_job.hpp"
+#include "memup_runs.hpp"
 #include "training_run.hpp"
 
 namespace engram {
 
+template <class Backend>
 class memup_job {
 public:
     explicit memup_job(const configuration& config)
@@ -26,7 +29,10 @@ public:
     std::int64_t steps_an_update() const {
         return std::int64_t{config_.run.sequence.batch} * run_.learning.schedule->rollout;
     }
-    const parameters<float>& store() const { return *run_.learning.store; }
+    const parameters<float>& store() {
+        trainer_.settle();
+        return *run_.learning.store;
+    }
     std::string headline_name() const { return "loss of far steps"; }
     double headline_best() const { return std::numeric_limits<double>::quiet_NaN(); }
     double headline() const { return headline_; }
@@ -55,14 +61,22 @@ public:
     }
     /// Scores every level; false when it was interrupted. The generating model holds the moving averages already.
     bool evaluate(int sequences, const run_paths&, json& summary) {
+        trainer_.settle();
         return evaluate_levels(run_, {}, sequences, static_cast<std::uint64_t>(config_.seed), interrupted, summary);
     }
 
 private:
     const configuration& config_;
-    prepared_model<cpu<float>> run_;
-    memup_trainer<cpu<float>> trainer_;
+    prepared_model<Backend> run_;
+    memup_trainer<Backend> trainer_;
     double headline_ = std::numeric_limits<double>::quiet_NaN();
 };
+
+template <class Backend>
+int memup_runs<Backend>::train(const configuration& config, const run_paths& paths, const arguments& a) {
+    if (config.model().learns() == learning_kind::predictions)
+        return training_run<memup_job<Backend>>(config, paths, a).go();
+    return training_run<acting_job<phased_trainer, Backend>>(config, paths, a).go();
+}
 
 }  // namespace engram

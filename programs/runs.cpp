@@ -38,8 +38,6 @@ const device_runs& find_device(const ablation& model, const std::string& name) {
         names.push_back(on->name());
     }
     require_known("device", name, names);
-    require(trained_on_devices(model.learns()), "--device cuda: engram-", model.name(), " runs on the host alone; ",
-            what_devices_train, "; use --device cpu");
     fail("--device cuda: engram-", model.name(),
          " was built without CUDA; configure with -DENGRAM_CUDA_PROGRAMS=ON where nvcc is, or use --device cpu");
 }

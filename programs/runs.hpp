@@ -1,8 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The runs of a program on one backend. The host trains in every way; a device trains models of sequences, and agents
-// synchronously, with the environments on the host.
+// The runs of a program on one backend. A device trains whatever the host trains; environments are on the host.
 
 #include <memory>
 #include <string>
@@ -11,7 +10,7 @@
 #include <engram/program/device_runs.hpp>
 
 #include "acting_job.hpp"
-#include "memup_job.hpp"
+#include "memup_runs.hpp"
 #include "sequence_runs.hpp"
 
 namespace engram {
@@ -30,32 +29,14 @@ public:
     std::string about() const override { return about_device<Backend>::about(); }
     std::string refusal() const override { return about_device<Backend>::refusal(); }
 
-    void check(const configuration& config) const override {
-        if constexpr (device_backend<Backend>) {
-            const std::string who = "--device " + name() + ": engram-" + config.model().name();
-            require(trained_on_devices(config.model().learns()), who, " is trained on the host alone; ",
-                    what_devices_train, "; use --device cpu");
-            require(config.mode == "synchronous", who, " trains synchronously on a device, not ", config.mode,
-                    "; use --mode synchronous or --device cpu");
-        }
-    }
-
     int train(const configuration& config, const run_paths& paths, const arguments& a) const override {
         const learning_kind learns = config.model().learns();
         if (learns == learning_kind::sequences || learns == learning_kind::unrolls)
             return sequence_runs<Backend>::train(config, paths, a);
-        if constexpr (!device_backend<Backend>) {
-            switch (learns) {
-                case learning_kind::predictions:
-                    return training_run<memup_job>(config, paths, a).go();
-                case learning_kind::phases:
-                    return training_run<acting_job<phased_trainer, Backend>>(config, paths, a).go();
-                default:
-                    break;
-            }
-            if (config.mode == "asynchronous")
-                return training_run<acting_job<asynchronous_trainer, Backend>>(config, paths, a).go();
-        }
+        if (learns == learning_kind::predictions || learns == learning_kind::phases)
+            return memup_runs<Backend>::train(config, paths, a);
+        if (config.mode == "asynchronous")
+            return training_run<acting_job<asynchronous_trainer, Backend>>(config, paths, a).go();
         return training_run<acting_job<trainer, Backend>>(config, paths, a).go();
     }
 

@@ -54,7 +54,7 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     if (a.stimuli) config.set({{"task.stimuli", *a.stimuli}});
     config.assign(a.set);
     require_known("mode", config.mode, std::vector<std::string>{"synchronous", "asynchronous"});
-    find_device(config.model(), config.device).check(config);
+    (void)find_device(config.model(), config.device);
     const bool sequences = config.model().learns_sequences();
     require(config.model().learns() != learning_kind::phases || config.mode == "synchronous", "--mode ", config.mode,
             ": engram-", config.model().name(), " trains in phases, and each of them is synchronous");

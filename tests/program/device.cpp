@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <engram/device/operations.hpp>
 #include <engram/evaluate/run_folder.hpp>
 #include <engram/program/configuration.hpp>
@@ -34,21 +36,6 @@ std::string read(const std::string& path) {
     const engram::bytes content = engram::read_file(path);
     return {content.begin(), content.end()};
 }
-
-// An ablation of which nothing but the way it learns matters.
-struct reader final : engram::ablation {
-    std::string name() const override { return "reader"; }
-    std::vector<std::pair<std::string, std::string>> policies() const override { return {}; }
-    std::vector<engram::setting> settings() const override { return {}; }
-    void set(const std::vector<std::pair<std::string, std::string>>&) override {}
-    engram::learning_kind learns() const override { return kind; }
-    engram::traced_agent<engram::cpu<float>> trace(const engram::task_shape&, std::uint64_t,
-                                                   engram::purpose) const override {
-        engram::fail("not to be traced");
-    }
-    std::vector<const engram::device_runs*> devices() const override { return {&engram::runs_on<device>()}; }
-    engram::learning_kind kind = engram::learning_kind::predictions;
-};
 
 }  // namespace
 
@@ -107,25 +94,31 @@ TEST_CASE("describe names the devices of a program, and says of one that it lack
     CHECK_FALSE(has(run<reacting>({"describe"}, "reacting").out, "emulated"));
 }
 
-TEST_CASE("a device refuses in one sentence what only the host trains") {
+TEST_CASE("a device trains asynchronously, and the run goes on on the host") {
     const temporary_folder folder;
-    const finished asynchronous =
-        on_device(words(folder / "run", {"--steps", "480", "--device", "emulated", "--mode", "asynchronous"}));
-    CHECK(asynchronous.code == 2);
-    CHECK(has(asynchronous.err, "--device emulated: engram-reacting trains synchronously on a device"));
+    const std::string out = folder / "run";
+    const auto train = [&](const char* steps, const char* on) {
+        const finished f = on_device(words(out, {"--steps", steps, "--evaluate", "0", "--mode", "asynchronous",
+                                                 "--threads", "3", "--resume", "--device", on}));
+        INFO(f.err);
+        REQUIRE(f.code == 0);
+        CHECK(has(read(out + "/summary.json"), std::string("\"device\": \"") + on + "\""));
+    };
+    train("480", "emulated");
+    train("960", "cpu");
+    train("1440", "emulated");
+    CHECK(engram::read_run(out).steps >= 1440);
+}
+
+TEST_CASE("a device with too little memory says so in one sentence and leaves nothing behind") {
+    const temporary_folder folder;
+    const finished f =
+        child<reacting, device>(words(folder / "run", {"--steps", "480", "--device", "emulated"}), "reacting", [] {
+            engram::emulated_memory::limit = 100'000;
+        }).wait();
+    CHECK(f.code == 2);
+    CHECK(
+        has(f.err, "engram-reacting: device 'emulated': 1 MiB were asked for, of 0 MiB 0 MiB are free; use a smaller"));
+    CHECK(std::count(f.err.begin(), f.err.end(), '\n') == 1);
     CHECK_FALSE(engram::file_exists(folder / "run"));
-    reader model;
-    engram::configuration config(model);
-    for (const auto kind : {engram::learning_kind::predictions, engram::learning_kind::phases}) {
-        model.kind = kind;
-        CHECK_THROWS_WITH_AS(engram::find_device(model, "emulated").check(config),
-                             doctest::Contains("engram-reader is trained on the host alone"), engram::error);
-        CHECK_THROWS_WITH_AS(engram::find_device(model, "cuda"),
-                             doctest::Contains("--device cuda: engram-reader runs on the host alone"), engram::error);
-        CHECK_NOTHROW(engram::find_device(model, "cpu").check(config));
-    }
-    for (const auto kind : {engram::learning_kind::sequences, engram::learning_kind::unrolls}) {
-        model.kind = kind;
-        CHECK_NOTHROW(engram::find_device(model, "emulated").check(config));
-    }
 }

@@ -34,6 +34,7 @@
 #include <engram/core/aligned.hpp>
 #include <engram/core/device.hpp>
 #include <engram/core/error.hpp>
+#include <engram/device/emulated_memory.hpp>
 #include <engram/device/host_windows.hpp>
 #include <engram/graph/kernel.hpp>
 
@@ -59,7 +60,10 @@ template <class Backend>
 class executor {
 public:
     using real = typename Backend::real;
-    using buffer = aligned_vector<real>;  // numbers where kernels read them
+    template <class T>
+    using array = aligned_vector<T>;
+    using buffer = array<real>;  // numbers where kernels read them
+    struct fence {};
 
     static void clear(real* at, std::ptrdiff_t count) { std::memset(at, 0, sizeof(real) * std::size_t(count)); }
     static void copy(const real* from, real* to, std::ptrdiff_t count) {
@@ -107,7 +111,7 @@ public:
     using real = Real;
     /// Memory of the device.
     template <class T>
-    using array = aligned_vector<T>;
+    using array = emulated_vector<T>;
     using buffer = array<Real>;
     /// Lets one executor wait for what another one was given.
     struct fence {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // What the device bodies of all operations share: the executor, the sizes of the plan, launches in the operation's
-// name.
+// name; and where the numbers of a named variable lie.
 
 #include <string>
 
@@ -52,5 +52,24 @@ struct device_rows {
     /// data[r][c] (+)= by.
     ENGRAM_HD void take(std::ptrdiff_t r, std::ptrdiff_t c, Real by) const { give(row(r)[c], accumulate, by); }
 };
+
+/// The variable of that name; none if there is none.
+template <class Backend>
+var<Backend> named_value(graph<Backend>& g, const std::string& name) {
+    var<Backend> found;
+    for (std::size_t i = 0; i < g.values().size(); ++i)
+        if (g.values()[i].name == name) {
+            found.value = static_cast<int>(i);
+            found.width = g.values()[i].width;
+            found.owner = &g;
+        }
+    return found;
+}
+/// Where its numbers lie; null where the plan does not use them.
+template <class Backend>
+operand<typename Backend::real> place_of(program<Backend>& p, graph<Backend>& g, const std::string& name) {
+    const var<Backend> v = named_value(g, name);
+    return v.value < 0 ? operand<typename Backend::real>{} : p.on_device(v);
+}
 
 }  // namespace engram

@@ -14,6 +14,7 @@
 #include <cuda_runtime.h>
 
 #include <engram/core/error.hpp>
+#include <engram/device/emulated_memory.hpp>
 
 namespace engram {
 
@@ -36,8 +37,7 @@ inline void check_cuda_allocation(cudaError_t result, std::size_t bytes, const c
     cudaGetLastError();
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
-    fail("device 'cuda': ", (bytes >> 20) + 1, " MiB were asked for, of ", total >> 20, " MiB ", free >> 20,
-         " MiB are free; use a smaller batch, a shorter unroll or fewer memory slots");
+    refuse_allocation("cuda", bytes, total, free);
 }
 
 /// Numbers in device memory, zero at first.

@@ -77,6 +77,7 @@ public:
     device_weights<Backend>& device_weights_in_use() requires device_backend<Backend> { return *weights_; }
     real* device_gradient() { return gradient_.data(); }
     operand<real> on_device(const variable& v) { return place_view(v, false); }
+    operand<real> gradient_on_device(const variable& v) { return place_view(v, true); }
     const plan_options& options() const { return options_; }
     const engram::plan& planned() const { return plan_; }
 

@@ -84,16 +84,6 @@ struct quantile_regression {
     }
 
 private:
-    struct largest_row {
-        template <class Real>
-        static void forward(const Real* x, int n, Real* y) {
-            *y = *std::max_element(x, x + n);
-        }
-        template <class Real>
-        static void slopes(const Real*, const Real*, int n, Real* dx) {
-            std::fill_n(dx, n, Real(0));
-        }
-    };
     template <class Backend>
     static var<Backend> largest_column(const std::string& name, const var<Backend>& x) {
         return stop_gradient(apply_to_rows<largest_row>(name, stop_gradient(x), 1));

@@ -52,13 +52,6 @@ std::vector<setting> list_settings(const S& settings) {
 /// or by acting on a memory that was trained by such before.
 enum class learning_kind { acting, sequences, unrolls, predictions, phases };
 
-/// What devices train besides the host, which trains everything; and how errors say it.
-inline bool trained_on_devices(learning_kind kind) {
-    return kind != learning_kind::predictions && kind != learning_kind::phases;
-}
-inline constexpr const char* what_devices_train =
-    "a device trains agents that learn as they act and models that learn from sequences or unrolls";
-
 /// What a program knows of its agent.
 struct ablation {
     virtual ~ablation() = default;

@@ -32,8 +32,6 @@ struct device_runs {
     virtual std::string about() const = 0;
     /// Why it cannot be used here, in a sentence; empty if it can.
     virtual std::string refusal() const = 0;
-    /// Throws, with one sentence, if it does not train this model in this way.
-    virtual void check(const configuration& config) const = 0;
     /// Trains, writes the run folder, evaluates; returns the exit code.
     virtual int train(const configuration& config, const run_paths& paths, const arguments& a) const = 0;
     /// A configuration's agent on the device.

@@ -17,6 +17,10 @@
 //
 // Which weights act depends on timing, so runs do not repeat bit for bit. A checkpoint is taken between unrolls of all
 // actors and keeps the queue; a resumed run goes on from there, but not with the bits of the uninterrupted one.
+//
+// On a device actors and learner have programs, weights and streams of their own, environments are on the host, and new
+// weights come to the actors through the host. A learner with memories runs unrecorded: its groups take turns, and a
+// recorded sweep holds the memories of one of them.
 
 #include <condition_variable>
 #include <deque>
@@ -95,6 +99,11 @@ public:
             unroll = queue_.front();
             queue_.pop_front();
         }
+        if constexpr (device_backend<Backend>) {
+            // Asked for again, since a device is sent what the host has written since it asked.
+            for (const auto& b : part_.inputs.steps) (void)part_.learner.input(b.name);
+            for (const auto& b : part_.inputs.states) (void)part_.learner.state(b.name);
+        }
         unroll->values.copy_to(part_.inputs);
         const auto lag = static_cast<double>(optimiser_.updates() - unroll->version);
         learning_from_ = unroll->group;
@@ -112,8 +121,8 @@ public:
         learner.backward();
         steps_ += std::int64_t{settings_.rollout.unroll} * rows_;
         window_.learning_rate = optimiser_.learning_rate(progress());
-        window_.gradient_norm = update_weights(optimiser_, *agent_->store, learner.gradient(), learner.loss(), steps_,
-                                               progress(), std::vector<program<Backend>*>{&learner});
+        window_.gradient_norm = update_weights(optimiser_, *agent_->store, learner.loss(), steps_, progress(),
+                                               std::vector<program<Backend>*>{&learner});
         publish();
         window_.loss = learner.loss();
         window_.losses = learner.losses();
@@ -132,6 +141,8 @@ public:
         return std::exchange(window_, {});
     }
     const traced_agent<Backend>& agent() const { return *agent_; }
+    /// The newest weights are in the store; every update leaves them there for the actors.
+    void settle() { fetch_weights(part_.learner, *agent_->store); }
 
     int groups() const { return group_count_; }
     /// The group of the last update, and the plan that it ran.
@@ -327,6 +338,7 @@ private:
     }
 
     void publish() {
+        settle();
         const std::lock_guard lock(weights_mutex_);
         const auto now = agent_->store->flat();
         std::copy(now.begin(), now.end(), published_.begin());
@@ -335,6 +347,7 @@ private:
 
     template <class Body>
     void each_group_part(int i, Body body) {
+        if constexpr (device_backend<Backend>) part_.learner.executor().wait();  // it may be at a mirror
         auto& g = *groups_[static_cast<std::size_t>(i)];
         const std::string prefix = message("group.", i);
         each_part(g.recorder.acting(), prefix, body);
@@ -369,7 +382,7 @@ private:
     const traced_agent<Backend>* agent_;
     trainer_settings settings_;
     std::int64_t total_steps_, steps_ = 0;
-    optimiser<real> optimiser_;
+    optimiser_of<Backend> optimiser_;
     int group_count_, rows_;
     learner_part<Backend> part_;
     std::vector<actor_thread> actors_;

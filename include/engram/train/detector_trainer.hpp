@@ -6,6 +6,8 @@
 // made every `target_period` updates. With B environments an update follows B steps: the paper's "every 4 steps" is
 // B = 4. The environments of a seed, their actions and the draws are pure functions of it; a checkpoint holds the
 // replay too and resumes with the same bits. One thread.
+//
+// On a device the replay stays with the host, which draws from it; weights, gradient and moments are the device's.
 
 #include <cmath>
 #include <functional>
@@ -22,6 +24,7 @@
 #include <engram/train/saved_state.hpp>
 #include <engram/train/sequence_rows.hpp>
 #include <engram/train/trainer.hpp>
+#include <engram/train/weight_update.hpp>
 
 namespace engram {
 
@@ -87,7 +90,11 @@ public:
     }
     const traced_agent<Backend>& detector() const { return *detector_; }
 
+    /// The newest weights are in the store; on a device they are elsewhere while it trains.
+    void settle() { fetch_weights(learner_, *detector_->store); }
+
     void save(safetensors& file) {
+        settle();
         save_weights(file, *detector_->store, optimiser_);
         save_values(file, "target.", *target_store_);
         save_counters(file, mode, {optimiser_.updates()});
@@ -158,9 +165,10 @@ private:
         if (!std::isfinite(learner_.loss()))
             stop_training(steps(), "detector's loss", learner_.loss(), learner_.first_non_finite());
         window_.learning_rate = optimiser_.learning_rate(progress());
-        const double norm = optimiser_.update(*detector_->store, learner_.gradient(), progress());
+        const double norm = step_weights<Backend>(optimiser_, *detector_->store, progress(), {&learner_});
         if (!std::isfinite(norm)) stop_training(steps(), "detector's gradient norm", norm, learner_.first_non_finite());
         if (optimiser_.updates() % settings_.target_period == 0) {
+            settle();
             auto edit = target_store_->edit();
             std::copy(detector_->store->flat().begin(), detector_->store->flat().end(), edit.flat().begin());
         }
@@ -191,7 +199,7 @@ private:
     replay<real> replay_;
     std::shared_ptr<parameters<real>> target_store_;
     program<Backend> learner_, target_;
-    optimiser<real> optimiser_;
+    optimiser_of<Backend> optimiser_;
     std::vector<real> last_action_, action_, reward_;
     std::vector<char> done_;
     std::vector<real> shown_, drawn_reward_, drawn_continues_, unseen_;

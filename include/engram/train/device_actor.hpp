@@ -62,25 +62,6 @@ struct device_unroll {
     }
 };
 
-/// The variable of that name; none if there is none.
-template <class Backend>
-var<Backend> named_value(graph<Backend>& g, const std::string& name) {
-    var<Backend> found;
-    for (std::size_t i = 0; i < g.values().size(); ++i)
-        if (g.values()[i].name == name) {
-            found.value = static_cast<int>(i);
-            found.width = g.values()[i].width;
-            found.owner = &g;
-        }
-    return found;
-}
-/// Where its numbers lie; null where the plan does not use them.
-template <class Backend>
-operand<typename Backend::real> place_of(program<Backend>& p, graph<Backend>& g, const std::string& name) {
-    const var<Backend> v = named_value(g, name);
-    return v.value < 0 ? operand<typename Backend::real>{} : p.on_device(v);
-}
-
 /// Samples row b's action by its policy, takes it, and says what the next step is told about it.
 template <class Real, class Environment>
 struct act_row {

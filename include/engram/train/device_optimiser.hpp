@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <deque>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -134,7 +135,9 @@ public:
                   static_cast<std::ptrdiff_t>(sizeof(sent_) / sizeof(real)));
         real* const weights = learner.device_weights_in_use().data();
         real* const gradient = learner.device_gradient();
-        on.replay(2, std::vector<std::shared_ptr<void>>{}, [&] {
+        // Another optimiser may step other weights on the same executor by turns: what it recorded is not this one's.
+        const std::vector<std::shared_ptr<void>> mine{{std::shared_ptr<void>(), rates_.data()}};
+        on.replay(2, mine, [&] {
             for (std::size_t i = 1; i < learners.size(); ++i)
                 on.launch("sum", count_, add_number<real>{gradient, learners[i]->device_gradient()});
             on.launch_blocks("norm", blocks_, square_sums<real>::lanes,

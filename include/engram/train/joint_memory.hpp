@@ -48,6 +48,10 @@ public:
         while (remembering.steps() < acting.steps()) remembering.iterate();
     }
 
+    void settle() {
+        detecting.settle();
+        remembering.settle();
+    }
     /// Both trainers' checkpoints under names of their own.
     void save(safetensors& file) {
         safetensors detector, memory;

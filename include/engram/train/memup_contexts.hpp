@@ -10,6 +10,8 @@
 //                      from the state in which the averages entered it, and learns what its targets ask for
 //
 // Kept for every episode under way: C numbers a step, and where contexts are retraced the states at every r-th step.
+// On a device the contexts stay there, since every update reads some of them; the states are the host's, because they
+// are written once an episode and one of them a row is read an update.
 
 #include <algorithm>
 #include <memory>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include <engram/model/traced_agent.hpp>
+#include <engram/train/device_pairs.hpp>
 #include <engram/train/sequence_rows.hpp>
 
 namespace engram {
@@ -38,7 +41,8 @@ public:
           width_(fast.predictor->context.width),
           current(*fast.predictor->context_graph, fast.store, o, {fast.predictor->context_output}),
           kept(size(o.batch) * size(info.steps) * size(width_)),
-          block_(size(o.batch), 0) {
+          block_(size(o.batch), 0),
+          begins_(device_backend<Backend> ? block_.size() : 0) {
         if (!retraced) return;
         again = std::make_unique<program<Backend>>(*fast.predictor->context_graph, fast.store, o,
                                                    std::vector<var<Backend>>{fast.predictor->context_output});
@@ -60,7 +64,8 @@ public:
             });
     }
     /// After it.
-    void keep_contexts(const program<Backend>& detector, const sequence_rows& rows, int from) {
+    void keep_contexts(program<Backend>& detector, const sequence_rows& rows, int from) {
+        if constexpr (device_backend<Backend>) return keep_there(detector, rows, from);
         const auto c = detector.output(slow_context_);
         each_new(rows, [&](int b) {
             for (int j = 0; j < steps_ && from + j < sequence_; ++j)
@@ -106,6 +111,9 @@ public:
         const auto c = again->output(fast_->predictor->context_output);
         return c.at(k - first(b)) + b * c.stride;
     }
+    /// The contexts of all steps of the episodes under way, and those of the steps of a rollout or a block.
+    operand<real> all_kept() { return {kept.data(), std::ptrdiff_t{sequence_} * width_, width_, width_, false}; }
+    operand<real> on_device(program<Backend>& of) { return of.on_device(fast_->predictor->context_output); }
     /// Whether step k's context carries a gradient as a chosen one, and the step of its block.
     bool is_retraced(int b, int k) const { return again && k / steps_ == block_[size(b)]; }
     int retraced_step(int b, int k) const { return k - first(b); }
@@ -117,7 +125,11 @@ public:
     /// body(name, bytes) for what a checkpoint keeps.
     template <class Body>
     void each_part(const std::string& prefix, Body body) {
-        body(prefix + ".contexts", std::as_writable_bytes(std::span(kept)));
+        if constexpr (device_backend<Backend>)
+            body(prefix + ".contexts", std::as_writable_bytes(current.executor().fetched(
+                                           kept.data(), static_cast<std::ptrdiff_t>(kept.size()), true)));
+        else
+            body(prefix + ".contexts", std::as_writable_bytes(std::span(kept)));
         for (std::size_t i = 0; i < entered.size(); ++i)
             body(prefix + ".entered." + current.state_names()[i], std::as_writable_bytes(std::span(entered[i])));
     }
@@ -141,6 +153,23 @@ private:
         return std::span(entered[i]).subspan((size(b) * size(blocks_) + size(block)) * width, width);
     }
 
+    /// keep_contexts() on a device: the steps of the rows that begin an episode, in one launch.
+    void keep_there(program<Backend>& detector, const sequence_rows& rows, int from) {
+        auto& on = detector.executor();
+        if (from == 0) {
+            std::vector<int> marked(block_.size(), 0);
+            each_new(rows, [&](int b) { marked[size(b)] = 1; });
+            on.upload_bytes(marked.data(), begins_.data(), sizeof(int) * marked.size());
+            // What the host has restored comes first.
+            current.executor().send_written();
+            restored_.record(current.executor());
+            restored_.await(on);
+        }
+        const int steps = std::min(steps_, sequence_ - from);
+        on.launch("contexts", std::ptrdiff_t{steps} * rows.rows() * width_,
+                  keep_steps<real>{begins_.data(), detector.on_device(slow_context_), all_kept(), rows.rows(), from});
+    }
+
     const traced_agent<Backend>* fast_;
     var<Backend> slow_context_;
     int steps_, sequence_, blocks_, width_;
@@ -148,11 +177,14 @@ private:
 public:
     program<Backend> current;
     std::unique_ptr<program<Backend>> again;  // null where chosen steps carry no gradient
-    std::vector<real> kept;                   // [B, T, C], of the moving averages
+    typename executor<Backend>::buffer kept;  // [B, T, C], of the moving averages
     std::vector<std::vector<real>> entered;   // states of the averages' network, [B, T / r, .] each
 
 private:
     std::vector<int> block_;  // [B], retraced
+    // On a device: [B], the rows that begin an episode; and when what the host has restored is there.
+    typename executor<Backend>::template array<int> begins_;
+    typename executor<Backend>::fence restored_;
 };
 
 }  // namespace engram

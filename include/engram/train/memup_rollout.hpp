@@ -8,6 +8,10 @@
 //   sweep    memory forward, outputs gathered into pairs, pairs forward and backward, gradients at m_i (and at the
 //            contexts of current steps) summed at the steps they came from, memory backward
 //   finish   states and rows go on to the next rollout
+//
+// Pairs are chosen on the host on every backend: the uncertainties of an episode come to it once, T numbers a row, and
+// the choice is a search through them. On a device what the pairs read and the gradients that they give stay there
+// (train/device_pairs.hpp); an update sends their observations, targets and weights, and fetches a loss a pair.
 
 #include <algorithm>
 #include <cmath>
@@ -19,6 +23,7 @@
 #include <vector>
 
 #include <engram/model/traced_agent.hpp>
+#include <engram/train/device_pairs.hpp>
 #include <engram/train/memup_contexts.hpp>
 #include <engram/train/saved_state.hpp>
 #include <engram/train/sequence_rows.hpp>
@@ -59,7 +64,8 @@ public:
           uncertainty(static_cast<std::size_t>(batch) * static_cast<std::size_t>(source->info().steps)),
           step_(static_cast<std::size_t>(batch) * static_cast<std::size_t>(plan_.pairs()), -1),
           target_(step_.size(), -1),
-          candidates_(static_cast<std::size_t>(targets_of(plan_.selector, plan_.selected))) {
+          candidates_(static_cast<std::size_t>(targets_of(plan_.selector, plan_.selected))),
+          there_(plan_.pairs(), batch) {
         if (fast.predictor->context_graph)
             context = std::make_unique<memup_contexts<Backend>>(fast, slow, options(plan_.rollout, batch, first, total),
                                                                 source->info(), plan_.retraced);
@@ -77,6 +83,7 @@ public:
         if (rows.draw()) *measure_ ? measure() : detect();
         counted = {};
         std::fill(step_.begin(), step_.end(), -1);
+        std::fill(target_.begin(), target_.end(), -1);
         const int per_prediction = static_cast<int>(candidates_.size());
         for (int b = 0; b < rows.rows(); ++b) {
             const int n = rows.left(b, plan_.rollout), from = static_cast<int>(rows.position(b));
@@ -107,6 +114,7 @@ public:
                 return target_[static_cast<std::size_t>(q) * static_cast<std::size_t>(rows.rows()) +
                                static_cast<std::size_t>(b)];
             });
+        if constexpr (device_backend<Backend>) send_lists();
     }
     /// `all`: counts over all threads; `number` of the update.
     void sweep(const rollout_tally& all, std::uint64_t number) {
@@ -121,6 +129,7 @@ public:
         memory.backward();
         if (context)
             for (auto* p : context->programs()) p->backward();
+        count_losses();
     }
     void finish() {
         memory.carry();
@@ -214,9 +223,13 @@ private:
     }
 
     void gather(const rollout_tally& all) {
-        const auto m = memory.output(fast_->h);
-        const auto to_memory = pairs.input("memory"), seen = pairs.input(context ? "context" : "observation"),
-                   wanted = pairs.input("target"), weight = pairs.input("weight");
+        constexpr bool there = device_backend<Backend>;
+        if constexpr (there) gather_there();
+        operand<const real> m;
+        std::span<real> to_memory, seen;
+        if constexpr (!there) m = memory.output(fast_->h), to_memory = pairs.input("memory");
+        if (!there || !context) seen = pairs.input(context ? "context" : "observation");
+        const auto wanted = pairs.input("target"), weight = pairs.input("weight");
         const int B = rows.rows(), M = m.width, O = rows.info().observation.size(), Y = rows.info().targets;
         const real chosen = all.chosen > 0 ? real(1) / static_cast<real>(all.chosen) : real(0);
         const real current =
@@ -227,11 +240,11 @@ private:
                 real* row = to.data() + i * static_cast<std::size_t>(width);
                 for (int f = 0; f < width; ++f) row[f] = j < 0 ? real(0) : static_cast<real>(from[f]);
             };
-            put(to_memory, M, m.at(std::max(j, 0)) + b * m.stride);
+            if constexpr (!there) put(to_memory, M, m.at(std::max(j, 0)) + b * m.stride);
             const bool is_current = static_cast<int>(i) / B >= plan_.chosen();
             if (!context) {
                 put(seen, O, rows.observation(b, std::max(k, 0)));
-            } else {
+            } else if constexpr (!there) {
                 put(seen, context->width(),
                     is_current ? context->of_current(b, std::max(j, 0)) : context->of_chosen(b, std::max(k, 0)));
             }
@@ -242,6 +255,7 @@ private:
     /// The gradients of the pairs, summed at the steps they came from: at m_i, at c_i of the current steps, and at
     /// those c_k of the chosen ones that carry one.
     void scatter() {
+        if constexpr (device_backend<Backend>) return scatter_there();
         const auto& predictor = *fast_->predictor;
         const auto rollout_step = [this](std::size_t i, int, int) { return step_[i]; };
         add_back(pairs.gradient_of(predictor.memory), memory.input("memory_gradient"), rollout_step);
@@ -256,7 +270,9 @@ private:
                                                                                       : -1;
                 });
         }
-        const auto loss = pairs.output(predictor.row_loss);
+    }
+    void count_losses() {
+        const auto loss = pairs.output(fast_->predictor->row_loss);
         for (std::size_t i = 0; i < step_.size(); ++i) {
             if (step_[i] < 0) continue;
             const int b = static_cast<int>(i) % rows.rows(), q = static_cast<int>(i) / rows.rows();
@@ -279,8 +295,61 @@ private:
         }
     }
 
+    // --- the same on a device ---
+
+    // Which step of what a pair reads: of the rollout, m_i and current contexts; of the episode, what the averages
+    // kept; of the block that is retraced.
+    enum list { memory_list, current_list, kept_list, retraced_list };
+
+    void send_lists() {
+        const std::size_t n = step_.size();
+        std::vector<int> lists(device_pairs<Backend>::lists * n, -1);
+        for (std::size_t i = 0; i < n; ++i) {
+            const int b = static_cast<int>(i) % rows.rows(), k = target_[i];
+            if (k < 0) continue;
+            lists[memory_list * n + i] = step_[i];
+            if (!context) continue;
+            if (static_cast<int>(i) / rows.rows() >= plan_.chosen())
+                lists[current_list * n + i] = step_[i];
+            else if (context->is_retraced(b, k))
+                lists[retraced_list * n + i] = context->retraced_step(b, k);
+            else
+                lists[kept_list * n + i] = k;
+        }
+        there_.send(pairs.executor(), lists);
+    }
+    void gather_there() {
+        auto& on = pairs.executor();
+        const auto& predictor = *fast_->predictor;
+        there_.order(memory.executor(), on);
+        there_.gather(on, memory_list, memory.on_device(fast_->h), pairs.on_device(predictor.memory), false);
+        if (!context) return;
+        const auto to = pairs.on_device(predictor.context);
+        there_.order(context->current.executor(), on);
+        there_.gather(on, current_list, context->on_device(context->current), to, false);
+        there_.gather(on, kept_list, context->all_kept(), to, true);
+        if (!context->again) return;
+        there_.order(context->again->executor(), on);
+        there_.gather(on, retraced_list, context->on_device(*context->again), to, true);
+    }
+    void scatter_there() {
+        const auto give_back = [this](int which, const var<Backend>& v, program<Backend>& to, graph<Backend>& of,
+                                      const char* input) {
+            there_.order(pairs.executor(), to.executor());
+            there_.scatter(to.executor(), which, pairs.gradient_on_device(v), place_of(to, of, input), plan_.rollout);
+        };
+        const auto& predictor = *fast_->predictor;
+        give_back(memory_list, predictor.memory, memory, *fast_->g, "memory_gradient");
+        if (!context) return;
+        graph<Backend>& of_context = *predictor.context_graph;
+        give_back(current_list, predictor.context, context->current, of_context, "context_gradient");
+        if (context->again)
+            give_back(retraced_list, predictor.context, *context->again, of_context, "context_gradient");
+    }
+
     std::vector<int> step_, target_;  // [P, B]: the rollout's step and the sequence's; -1: no pair
     std::vector<int> candidates_;
+    device_pairs<Backend> there_;
 };
 
 }  // namespace engram

@@ -11,6 +11,9 @@
 // Rows are split over threads; means are over the pairs of the whole batch. Activations take O(K r / f + r) rows,
 // however long a sequence is. A checkpoint holds weights, moments, averages, states, where each row stands, and the
 // uncertainties of the episodes that are under way: a resumed run goes on with the same bits.
+//
+// On a device the weights, their averages, the gradients and the moments stay there; settle() brings the weights and
+// the averages to the stores.
 
 #include <algorithm>
 #include <cmath>
@@ -86,11 +89,8 @@ public:
             for (auto* p : s->programs()) all_programs.push_back(p);
             all_pairs.push_back(&s->pairs);
         }
-        const auto total = sum_gradients(all_programs);
-        keep_only(part, total);
         const double loss = sum_losses(all_pairs);
-        auto& stepped = part == prediction_schedule::part::predictor ? predictor_optimiser_ : optimiser_;
-        const double norm = update_weights(stepped, *fast_->store, total, loss, steps_, progress(), all_programs);
+        const double norm = step(part, loss, all_programs);
         if (updates() % plan_.period == 0) follow();
         for (auto& s : shards_) s->finish();
         steps_ += all.steps;
@@ -120,11 +120,17 @@ public:
         for (const auto& s : shards_) sum += s->bytes();
         return sum;
     }
+    /// The newest weights and averages are in the stores; on a device they are elsewhere while it trains.
+    void settle() {
+        fetch_weights(shards_[0]->memory, *fast_->store);
+        fetch_weights(shards_[0]->detector, *slow_->store);
+    }
     program<Backend>& memory_program(std::size_t i) { return shards_[i]->memory; }
     program<Backend>& pair_program(std::size_t i) { return shards_[i]->pairs; }
 
     /// Adds everything that the next update depends on.
     void save(safetensors& file) {
+        settle();
         save_weights(file, *fast_->store, optimiser_);
         save_values(file, "slow.", *slow_->store);
         save_counters(file, mode, {optimiser_.updates(), predictor_optimiser_.updates(), steps_});
@@ -149,18 +155,43 @@ public:
 private:
     static constexpr const char* mode = "memup";
 
-    /// Leaves the gradient of what an update steps.
-    void keep_only(prediction_schedule::part part, std::span<real> gradient) const {
+    /// One step of the optimiser of `part`; returns the norm of its gradient.
+    double step(prediction_schedule::part part, double loss, const std::vector<program<Backend>*>& programs) {
+        auto& stepped = part == prediction_schedule::part::predictor ? predictor_optimiser_ : optimiser_;
+        if constexpr (device_backend<Backend>) {
+            // Where the sum is made nobody sees it before it is used, so every term loses its share.
+            for (auto* p : programs)
+                each_left_out(part, [&](std::ptrdiff_t at, std::ptrdiff_t n) {
+                    p->executor().clear(p->device_gradient() + at, n);
+                });
+            return update_weights(stepped, *fast_->store, loss, steps_, progress(), programs);
+        } else {
+            const auto total = sum_gradients(programs);
+            each_left_out(part,
+                          [&](std::ptrdiff_t at, std::ptrdiff_t n) { std::fill_n(total.begin() + at, n, real(0)); });
+            return update_weights(stepped, *fast_->store, total, loss, steps_, progress(), programs);
+        }
+    }
+    /// body(offset, size) for the parameters that an update does not step.
+    template <class Body>
+    void each_left_out(prediction_schedule::part part, Body body) const {
         using parts = prediction_schedule::part;
         if (part == parts::both) return;
         for (const auto& e : fast_->store->entries())
-            if (e.name.starts_with("predictor.") != (part == parts::predictor))
-                std::fill_n(gradient.begin() + e.offset, e.size(), real(0));
+            if (e.name.starts_with("predictor.") != (part == parts::predictor)) body(e.offset, e.size());
     }
 
     void follow() {
-        const auto from = fast_->store->flat();
         const real by = static_cast<real>(1 - plan_.decay);
+        if constexpr (device_backend<Backend>) {
+            auto& learner = shards_[0]->memory;
+            auto& to = shards_[0]->detector.device_weights_in_use();
+            to.refresh(learner.executor(), *slow_->store);
+            learner.executor().launch("averages", to.size(),
+                                      follow_number<real>{to.data(), learner.device_weights_in_use().data(), by});
+            return to.changed(learner.executor());
+        }
+        const auto from = fast_->store->flat();
         auto edit = slow_->store->edit();
         const auto to = edit.flat();
         for (std::size_t i = 0; i < to.size(); ++i) to[i] += by * (from[i] - to[i]);
@@ -196,7 +227,7 @@ private:
     uncertainty_measure measure_;
     int batch_;
     std::int64_t total_steps_, steps_ = 0;
-    optimiser<real> optimiser_, predictor_optimiser_;  // the second one where the predictor is stepped alone
+    optimiser_of<Backend> optimiser_, predictor_optimiser_;  // the second one where the predictor is stepped alone
     std::vector<std::unique_ptr<memup_rollout<Backend>>> shards_;
     thread_pool pool_;
     memup_window window_;

@@ -11,6 +11,8 @@
 //
 // A checkpoint is the running phase's own, with what later phases need of the ones before it; the trainer that loads it
 // goes on in that phase. Random play is that of task/played_episodes.hpp.
+//
+// On a device every phase leaves its weights there until the next one needs them, through the host's stores.
 
 #include <cstdint>
 #include <functional>
@@ -90,8 +92,17 @@ public:
             acting_->iterate();
             if (!joint_) return;
             joint_->follow(*acting_);
+            settle();
             hand_over_memory();
         }
+    }
+
+    /// The newest weights of the running phase are in the stores; on a device they are elsewhere while it trains.
+    void settle() {
+        if (detecting_) detecting_->settle();
+        if (remembering_) remembering_->settle();
+        if (acting_) acting_->settle();
+        if (joint_) joint_->settle();
     }
 
     training_phase phase() const { return phase_; }
@@ -170,6 +181,7 @@ private:
     static constexpr const char* memory_before = "trained.";
 
     void begin(training_phase next) {
+        settle();
         phase_ = next;
         detecting_.reset(), remembering_.reset(), acting_.reset(), joint_.reset();
         const int rows = phases_.memory.batch;

@@ -78,7 +78,22 @@ struct optimiser_of_backend<Backend> {
 template <class Backend>
 using optimiser_of = typename optimiser_of_backend<Backend>::type;
 
-/// One step by the sum of the programs' gradients, wherever they are. Returns and throws as above; waits for a device.
+/// One step by the sum of the programs' gradients, wherever they are; waits for a device. Returns the norm of the
+/// gradient; unless that is finite nothing changes.
+template <class Backend>
+double step_weights(optimiser_of<Backend>& by, parameters<typename Backend::real>& store, double progress,
+                    const std::vector<program<Backend>*>& programs) {
+    if constexpr (!device_backend<Backend>) {
+        return by.update(store, sum_gradients(programs), progress);
+    } else {
+        by.update(programs, progress);
+        const double norm = by.norm(programs[0]->executor());
+        if (!std::isfinite(norm)) --by.updates();
+        return norm;
+    }
+}
+
+/// The same. Returns and throws as the first one.
 template <class Backend>
 double update_weights(optimiser_of<Backend>& by, parameters<typename Backend::real>& store, double loss,
                       std::int64_t step, double progress, const std::vector<program<Backend>*>& programs) {
@@ -86,12 +101,8 @@ double update_weights(optimiser_of<Backend>& by, parameters<typename Backend::re
         return update_weights(by, store, sum_gradients(programs), loss, step, progress, programs);
     } else {
         if (!std::isfinite(loss)) refuse_update(step, "loss", loss, programs);
-        by.update(programs, progress);
-        const double norm = by.norm(programs[0]->executor());
-        if (!std::isfinite(norm)) {
-            --by.updates();
-            refuse_update(step, "gradient norm", norm, programs);
-        }
+        const double norm = step_weights(by, store, progress, programs);
+        if (!std::isfinite(norm)) refuse_update(step, "gradient norm", norm, programs);
         return norm;
     }
 }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Asynchronous training on a device, here an emulated one: actors and learner with programs and weights of their own
+// see what they see on the host.
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include <engram/device/operations.hpp>
+#include <engram/train/asynchronous.hpp>
+
+#include "../train/same_file.hpp"
+#include "../train/small_agent.hpp"
+
+using namespace small;
+
+namespace {
+
+using device = emulated<float>;
+
+trainer_settings settings(double rate) {
+    trainer_settings s;
+    s.rollout = {.environments = 4, .unroll = 7};
+    s.optimiser.learning_rate = rate;
+    return s;
+}
+
+template <class Backend>
+traced_agent<Backend> traced(std::uint64_t seed = 1) {
+    model::settings s;
+    s.encoder.layers = {12};
+    s.controller.hidden = 8;
+    s.memory.slots = 16, s.memory.key = 6, s.memory.neighbours = 3;
+    const auto info = task::describe(options());
+    const auto& seen = info.observation;
+    return model::trace<Backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
+}
+
+template <class Backend>
+struct run {
+    explicit run(double rate, int threads = 2, std::uint64_t seed = 1)
+        : a(traced<Backend>(seed)), t(a, maker(), settings(rate), 3, threads, 10000) {}
+    safetensors saved() {
+        safetensors f;
+        t.save(f);
+        return f;
+    }
+    void fill_queue() {
+        t.start();
+        for (int i = 0; i < 5000 && t.queued() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        REQUIRE(t.queued() == 2);
+    }
+    traced_agent<Backend> a;
+    asynchronous_trainer<Backend> t;
+};
+
+std::vector<float> weights_of(const parameters<float>& store) {
+    return {store.flat().begin(), store.flat().end()};
+}
+
+template <class A, class B>
+double difference(std::span<A> a, std::span<B> b) {
+    REQUIRE(a.size() == b.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        worst = std::max(worst, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    return worst;
+}
+
+}  // namespace
+
+// One actor takes its two groups in turn and nothing is learnt, so both backends must give the learner the same.
+TEST_CASE("with a learning rate of zero a device's learner replays what its actors did, as on the host") {
+    run<backend> host(0);
+    run<device> there(0);
+    const auto first = weights_of(*there.a.store);
+    for (int i = 0; i < 16; ++i) {  // 56 steps a group: past the end of an episode
+        host.t.iterate();
+        there.t.iterate();
+        REQUIRE(there.t.group_learnt_from() == i % 2);
+        for (const char* name : {"observation", "last_action", "last_reward", "reset", "action", "reward", "continues"})
+            CHECK(difference(host.t.learner().input(name), there.t.learner().input(name)) == 0);
+        for (const char* name : {"bootstrap", "behaviour_log_probability", "memory.stored"})
+            CHECK(difference(host.t.learner().input(name), there.t.learner().input(name)) < 1e-5);
+        const auto a = host.t.take_window(), b = there.t.take_window();
+        CHECK(b.loss == doctest::Approx(a.loss).epsilon(1e-3));
+        CHECK(b.gradient_norm == doctest::Approx(a.gradient_norm).epsilon(1e-3));
+        CHECK(a.episodes == b.episodes);
+    }
+    CHECK(there.t.updates() == 16);
+    CHECK(weights_of(*there.a.store) == first);
+}
+
+// The queue is filled with the first weights: two updates then have no lag to depend on.
+TEST_CASE("updates of a device from the same unrolls are the host's") {
+    run<backend> host(1e-3);
+    run<device> there(1e-3), begun(1e-3);
+    for (int i = 0; i < 2; ++i) {
+        if (i == 0) host.fill_queue(), there.fill_queue();
+        host.t.iterate();
+        there.t.iterate();
+    }
+    CHECK(difference(host.a.store->flat(), there.a.store->flat()) < 1e-5);
+    CHECK(difference(begun.a.store->flat(), there.a.store->flat()) > 1e-3);
+}
+
+TEST_CASE("a checkpoint of asynchronous training moves between a device and the host without losing a bit") {
+    run<device> there(1e-3, 3);
+    for (int i = 0; i < 5; ++i) there.t.iterate();
+    const auto file = there.saved();
+    run<backend> here(1e-3, 3, 9);
+    here.t.load(file);
+    CHECK(same(here.saved(), file));
+    for (int i = 0; i < 3; ++i) here.t.iterate();
+    const auto later = here.saved();
+    run<device> back(1e-3, 3, 7);
+    back.t.iterate();
+    back.t.load(later);
+    CHECK(same(back.saved(), later));
+    for (int i = 0; i < 3; ++i) back.t.iterate();
+    CHECK(back.t.updates() == 11);
+}
