@@ -117,7 +117,7 @@ using model = engram::agent<engram::mlp, engram::feed_forward, attention_memory,
 }  // namespace own
 
 // [claim]
-BOOST_HANA_ADAPT_STRUCT(own::attention_memory::settings, length, address, sharpness);
+ENGRAM_REFLECT(own::attention_memory::settings, length, address, sharpness);
 
 static_assert(engram::memory_policy<own::attention_memory>);
 // [claim]

@@ -19,6 +19,11 @@ struct settings {
 
 struct empty {};
 
+struct wide {
+    int a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, b0, b1, b2, b3, b4, b5, b6, b7, b8, b9;
+    int c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, d0, d1, d2, d3, d4, d5, d6, d7, d8, d9;
+};
+
 template <class Var>
 struct cell_state {
     BOOST_HANA_DEFINE_STRUCT(cell_state, (Var, hidden), (Var, cell));
@@ -52,13 +57,26 @@ state<int> example() {
 }  // namespace sample
 
 BOOST_HANA_ADAPT_STRUCT(sample::memory_settings, slots, temperature);
-BOOST_HANA_ADAPT_STRUCT(sample::settings, rate, memory, name);
-BOOST_HANA_ADAPT_STRUCT(sample::empty);
+ENGRAM_REFLECT(sample::settings, rate, memory, name);
+ENGRAM_REFLECT(sample::empty);
+ENGRAM_REFLECT(sample::wide, a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, c0, c1, c2,
+               c3, c4, c5, c6, c7, c8, c9, d0, d1, d2, d3, d4, d5, d6, d7, d8, d9);
 
 static_assert(reflected<sample::settings> && reflected<const sample::settings&> && reflected<sample::empty>);
 static_assert(reflected<sample::state<double>> && reflected<sample::no_state<int>>);
 static_assert(!reflected<sample::opaque> && !reflected<int> && !reflected<std::vector<int>>);
 static_assert(std::is_aggregate_v<sample::settings> && std::is_aggregate_v<sample::state<int>>);
+
+TEST_CASE("a struct of forty members is taken apart in their order") {
+    sample::wide object{};
+    int next = 0;
+    for_each_member(object, [&](std::string_view, int& member) { member = next++; });
+    CHECK(object.a0 == 0);
+    CHECK(object.b0 == 10);
+    CHECK(object.d9 == 39);
+    CHECK(member_names<sample::wide>().size() == 40);
+    CHECK(member_names<sample::wide>()[39] == "d9");
+}
 
 TEST_CASE("members are visited by name, in order, and can be changed") {
     sample::settings s;

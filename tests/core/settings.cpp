@@ -31,9 +31,9 @@ struct no_settings {};
 
 }  // namespace sample
 
-BOOST_HANA_ADAPT_STRUCT(sample::memory_settings, slots, neighbours);
-BOOST_HANA_ADAPT_STRUCT(sample::settings, rate, epsilon, jumpy, steps, task, channels, memory);
-BOOST_HANA_ADAPT_STRUCT(sample::no_settings);
+ENGRAM_REFLECT(sample::memory_settings, slots, neighbours);
+ENGRAM_REFLECT(sample::settings, rate, epsilon, jumpy, steps, task, channels, memory);
+ENGRAM_REFLECT(sample::no_settings);
 
 TEST_CASE("names and texts of all types") {
     const sample::settings s;

@@ -1,4 +1,4 @@
-// error: engram: this type is not reflected: add BOOST_HANA_ADAPT_STRUCT
+// error: engram: this type is not reflected: add ENGRAM_REFLECT
 #include <engram/core/reflection.hpp>
 
 struct settings {
@@ -6,7 +6,7 @@ struct settings {
 };
 
 #ifdef ENGRAM_TWIN
-BOOST_HANA_ADAPT_STRUCT(settings, slots);
+ENGRAM_REFLECT(settings, slots);
 #endif
 
 int main() {

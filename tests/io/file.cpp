@@ -22,6 +22,18 @@ TEST_CASE("what was written is read") {
     CHECK(folder.files() == 1);
 }
 
+TEST_CASE("a folder is there, and so is a file, which is no folder") {
+    const temporary_folder folder;
+    write_file(folder / "a", "hello");
+    CHECK(exists_on_disk(folder / "a"));
+    CHECK(!folder_on_disk(folder / "a"));
+    CHECK(exists_on_disk(folder / "."));
+    CHECK(folder_on_disk(folder / "."));
+    CHECK(!exists_on_disk(folder / "b"));
+    CHECK(!folder_on_disk(folder / "b"));
+    CHECK(!exists_on_disk(""));
+}
+
 TEST_CASE("without commit nothing is seen and nothing is left") {
     const temporary_folder folder;
     write_file(folder / "a", "old");

@@ -27,8 +27,8 @@ struct settings {
 
 }  // namespace sample
 
-BOOST_HANA_ADAPT_STRUCT(sample::memory_settings, slots);
-BOOST_HANA_ADAPT_STRUCT(sample::settings, rate, epsilon, jumpy, steps, task, channels, memory);
+ENGRAM_REFLECT(sample::memory_settings, slots);
+ENGRAM_REFLECT(sample::settings, rate, epsilon, jumpy, steps, task, channels, memory);
 
 namespace {
 

@@ -41,6 +41,6 @@ struct cpc {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::cpc::settings, steps, weight);
+ENGRAM_REFLECT(engram::cpc::settings, steps, weight);
 
 static_assert(engram::auxiliary_policy<engram::cpc>);

@@ -63,6 +63,6 @@ struct reconstruction {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::reconstruction::settings, image, action, reward, weight);
+ENGRAM_REFLECT(engram::reconstruction::settings, image, action, reward, weight);
 
 static_assert(engram::auxiliary_policy<engram::reconstruction>);

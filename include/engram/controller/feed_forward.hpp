@@ -51,6 +51,6 @@ struct feed_forward {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::feed_forward::settings, hidden);
+ENGRAM_REFLECT(engram::feed_forward::settings, hidden);
 
 static_assert(engram::controller_policy<engram::feed_forward>);

@@ -67,6 +67,6 @@ struct lstm {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::lstm::settings, hidden);
+ENGRAM_REFLECT(engram::lstm::settings, hidden);
 
 static_assert(engram::controller_policy<engram::lstm>);

@@ -86,6 +86,6 @@ struct srnn {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::srnn::settings, hidden, hyper, layers);
+ENGRAM_REFLECT(engram::srnn::settings, hidden, hyper, layers);
 
 static_assert(engram::controller_policy<engram::srnn>);

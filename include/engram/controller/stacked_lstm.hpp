@@ -86,6 +86,6 @@ struct stacked_lstm {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::stacked_lstm::settings, hidden, layers, forget_bias, dropout);
+ENGRAM_REFLECT(engram::stacked_lstm::settings, hidden, layers, forget_bias, dropout);
 
 static_assert(engram::controller_policy<engram::stacked_lstm>);

@@ -127,6 +127,6 @@ struct transformer {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::transformer::settings, hidden, layers, heads, inner, positions, activation, longest);
+ENGRAM_REFLECT(engram::transformer::settings, hidden, layers, heads, inner, positions, activation, longest);
 
 static_assert(engram::controller_policy<engram::transformer>);

@@ -4,6 +4,7 @@
 // The one exception of the library: a sentence that says what was wrong, where, and what was expected.
 
 #include <algorithm>
+#include <initializer_list>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -19,25 +20,59 @@ struct error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// One part of a message: anything that streams, of whatever type. What prints it is compiled once for its type, and
+/// nothing for each combination of types that some message has.
+class message_part {
+public:
+    template <class T>
+    message_part(const T& value) : value_(&value), print_(&print<T>) {}
+    message_part(const char* text) : value_(text), print_(&print_text) {}
+
+    friend std::ostream& operator<<(std::ostream& out, const message_part& part) {
+        part.print_(out, part.value_);
+        return out;
+    }
+
+private:
+    template <class T>
+    static void print(std::ostream& out, const void* value) {
+        out << *static_cast<const T*>(value);
+    }
+    static void print_text(std::ostream& out, const void* text) { out << static_cast<const char*>(text); }
+
+    const void* value_;
+    void (*print_)(std::ostream&, const void*);
+};
+
+/// The parts side by side.
+inline std::string message_of(std::initializer_list<message_part> parts) {
+    std::ostringstream out;
+    for (const message_part& part : parts) out << part;
+    return out.str();
+}
+
+/// Throws an `error` whose sentence is the parts side by side.
+[[noreturn]] inline void fail_with(std::initializer_list<message_part> parts) {
+    throw error(message_of(parts));
+}
+
 /// Concatenates anything that streams: message("lstm.gates: inputs have ", n, " columns").
 template <class... Parts>
 std::string message(const Parts&... parts) {
-    std::ostringstream out;
-    (out << ... << parts);
-    return out.str();
+    return message_of({message_part(parts)...});
 }
 
 /// Throws an `error` whose sentence is the parts side by side.
 template <class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
-    throw error(message(parts...));
+    fail_with({message_part(parts)...});
 }
 
 /// Throws the sentence made of `parts` unless `condition` holds.
 template <class... Parts>
 void require(bool condition, const Parts&... parts) {
     if (!condition) [[unlikely]]
-        fail(parts...);
+        fail_with({message_part(parts)...});
 }
 
 /// Number of single-character insertions, deletions and substitutions between two names.

@@ -256,10 +256,11 @@ private:
 
     template <class Call>
     void issue(const Call& call) {
+        std::function<void()> work(call);  // the only copy of the call that is compiled
         if (recording_)
-            recording_->push_back(call);
+            recording_->push_back(std::move(work));
         else
-            call();
+            work();
     }
 
     template <class Body>

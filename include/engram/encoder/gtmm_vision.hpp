@@ -95,6 +95,6 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::gtmm_vision::settings, network, layers, frozen);
+ENGRAM_REFLECT(engram::gtmm_vision::settings, network, layers, frozen);
 
 static_assert(engram::encoder_policy<engram::gtmm_vision> && engram::can_decode<engram::gtmm_vision>);

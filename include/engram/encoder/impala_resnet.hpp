@@ -158,6 +158,6 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::impala_resnet::settings, channels, blocks, hidden, output, centre, subtract_mean);
+ENGRAM_REFLECT(engram::impala_resnet::settings, channels, blocks, hidden, output, centre, subtract_mean);
 
 static_assert(engram::encoder_policy<engram::impala_resnet> && engram::can_decode<engram::impala_resnet>);

@@ -168,6 +168,6 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::inception::settings, stream_maps, maps, frozen);
+ENGRAM_REFLECT(engram::inception::settings, stream_maps, maps, frozen);
 
 static_assert(engram::encoder_policy<engram::inception> && engram::can_decode<engram::inception>);

@@ -53,6 +53,6 @@ struct mlp {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::mlp::settings, layers, centre, subtract_mean);
+ENGRAM_REFLECT(engram::mlp::settings, layers, centre, subtract_mean);
 
 static_assert(engram::encoder_policy<engram::mlp> && engram::can_decode<engram::mlp>);

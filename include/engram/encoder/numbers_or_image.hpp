@@ -43,6 +43,6 @@ struct numbers_or_image {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::numbers_or_image::settings, numbers, image);
+ENGRAM_REFLECT(engram::numbers_or_image::settings, numbers, image);
 
 static_assert(engram::encoder_policy<engram::numbers_or_image>);

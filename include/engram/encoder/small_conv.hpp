@@ -98,6 +98,6 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::small_conv::settings, channels, kernels, strides, output, centre);
+ENGRAM_REFLECT(engram::small_conv::settings, channels, kernels, strides, output, centre);
 
 static_assert(engram::encoder_policy<engram::small_conv> && engram::can_decode<engram::small_conv>);

@@ -51,6 +51,6 @@ struct token_embedding {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::token_embedding::settings, width, mlp_layers);
+ENGRAM_REFLECT(engram::token_embedding::settings, width, mlp_layers);
 
 static_assert(engram::encoder_policy<engram::token_embedding>);

@@ -148,6 +148,6 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::two_pathway::settings, global_maps, local_maps);
+ENGRAM_REFLECT(engram::two_pathway::settings, global_maps, local_maps);
 
 static_assert(engram::encoder_policy<engram::two_pathway> && engram::can_decode<engram::two_pathway>);

@@ -160,8 +160,8 @@ struct memup {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::context_settings, layers, hidden, forget_bias, dropout, retraced);
-BOOST_HANA_ADAPT_STRUCT(engram::memup::settings, targets, rollout, every, selected, selection, current_weight, decay,
-                        period, hidden, dropout, context, pretrain, block);
+ENGRAM_REFLECT(engram::context_settings, layers, hidden, forget_bias, dropout, retraced);
+ENGRAM_REFLECT(engram::memup::settings, targets, rollout, every, selected, selection, current_weight, decay, period,
+               hidden, dropout, context, pretrain, block);
 
 static_assert(engram::learner_policy<engram::memup>);

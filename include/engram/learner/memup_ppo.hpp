@@ -126,8 +126,8 @@ struct memup_ppo {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::memup_ppo::memory_settings, rollout, every, selected, uncertainty, current_weight,
-                        discount, decay, period, context, hidden);
-BOOST_HANA_ADAPT_STRUCT(engram::memup_ppo::settings, hidden, detector_hidden, policy, memory, detector);
+ENGRAM_REFLECT(engram::memup_ppo::memory_settings, rollout, every, selected, uncertainty, current_weight, discount,
+               decay, period, context, hidden);
+ENGRAM_REFLECT(engram::memup_ppo::settings, hidden, detector_hidden, policy, memory, detector);
 
 static_assert(engram::learner_policy<engram::memup_ppo>);

@@ -74,6 +74,6 @@ struct ppo {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::ppo::settings, discount, lambda, clip, value_cost, entropy_cost);
+ENGRAM_REFLECT(engram::ppo::settings, discount, lambda, clip, value_cost, entropy_cost);
 
 static_assert(engram::learner_policy<engram::ppo>);

@@ -92,6 +92,6 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::quantile_regression::settings, atoms, kappa, discount);
+ENGRAM_REFLECT(engram::quantile_regression::settings, atoms, kappa, discount);
 
 static_assert(engram::learner_policy<engram::quantile_regression>);

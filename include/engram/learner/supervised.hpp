@@ -123,7 +123,7 @@ struct truncated_supervised : supervised {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::supervised::settings, targets);
-BOOST_HANA_ADAPT_STRUCT(engram::truncated_supervised::settings, targets, unroll);
+ENGRAM_REFLECT(engram::supervised::settings, targets);
+ENGRAM_REFLECT(engram::truncated_supervised::settings, targets, unroll);
 
 static_assert(engram::learner_policy<engram::supervised> && engram::learner_policy<engram::truncated_supervised>);

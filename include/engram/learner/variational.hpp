@@ -152,6 +152,6 @@ struct variational {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::variational::settings, latent, hidden, likelihood, sigma);
+ENGRAM_REFLECT(engram::variational::settings, latent, hidden, likelihood, sigma);
 
 static_assert(engram::learner_policy<engram::variational>);

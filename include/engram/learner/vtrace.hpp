@@ -88,6 +88,6 @@ struct vtrace {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::vtrace::settings, discount, baseline_cost, entropy_cost, rho_bar, c_bar);
+ENGRAM_REFLECT(engram::vtrace::settings, discount, baseline_cost, entropy_cost, rho_bar, c_bar);
 
 static_assert(engram::learner_policy<engram::vtrace>);

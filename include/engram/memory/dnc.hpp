@@ -200,7 +200,7 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::dnc::settings, slots, word, read_heads, write_heads, input, read_before_write,
-                        usage_gradient, strength_offset);
+ENGRAM_REFLECT(engram::dnc::settings, slots, word, read_heads, write_heads, input, read_before_write, usage_gradient,
+               strength_offset);
 
 static_assert(engram::memory_policy<engram::dnc>);

@@ -101,6 +101,6 @@ using fifo_knn_no_jumpy = basic_fifo_knn<false>;
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::fifo_knn_settings, slots, neighbours, key, epsilon, tied_start);
+ENGRAM_REFLECT(engram::fifo_knn_settings, slots, neighbours, key, epsilon, tied_start);
 
 static_assert(engram::memory_policy<engram::fifo_knn> && engram::memory_policy<engram::fifo_knn_no_jumpy>);

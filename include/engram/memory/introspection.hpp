@@ -111,6 +111,6 @@ struct introspection {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::introspection::settings, slots, heads, hidden, order, masked, attention);
+ENGRAM_REFLECT(engram::introspection::settings, slots, heads, hidden, order, masked, attention);
 
 static_assert(engram::memory_policy<engram::introspection>);

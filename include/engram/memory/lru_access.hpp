@@ -164,7 +164,6 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::lru_access::settings, slots, word, heads, decay, input, read_before_write, gate,
-                        content);
+ENGRAM_REFLECT(engram::lru_access::settings, slots, word, heads, decay, input, read_before_write, gate, content);
 
 static_assert(engram::memory_policy<engram::lru_access>);

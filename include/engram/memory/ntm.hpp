@@ -132,7 +132,6 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::ntm::settings, slots, word, read_heads, write_heads, input, read_before_write, start,
-                        focus);
+ENGRAM_REFLECT(engram::ntm::settings, slots, word, read_heads, write_heads, input, read_before_write, start, focus);
 
 static_assert(engram::memory_policy<engram::ntm>);

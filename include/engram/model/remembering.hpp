@@ -164,4 +164,4 @@ traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, co
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::acts_on_memory::settings, last_action);
+ENGRAM_REFLECT(engram::acts_on_memory::settings, last_action);

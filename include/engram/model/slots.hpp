@@ -203,5 +203,5 @@ void reset_rows(State& state, const Var& reset) {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::reads_controls_writes::settings, last_action_reward, last_reward);
-BOOST_HANA_ADAPT_STRUCT(engram::controls_reads_infers_writes::settings, previous_reads, features);
+ENGRAM_REFLECT(engram::reads_controls_writes::settings, last_action_reward, last_reward);
+ENGRAM_REFLECT(engram::controls_reads_infers_writes::settings, previous_reads, features);

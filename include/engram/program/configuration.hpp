@@ -123,6 +123,6 @@ struct prepared_sequences {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::task_options, data, stimuli, stimulus_count, fidelity, scheme, length, length_spread,
-                        backward, items, recalled, steps, markers);
-BOOST_HANA_ADAPT_STRUCT(engram::run_settings, rollout, sequence, optimiser, asynchronous, phases, task);
+ENGRAM_REFLECT(engram::task_options, data, stimuli, stimulus_count, fidelity, scheme, length, length_spread, backward,
+               items, recalled, steps, markers);
+ENGRAM_REFLECT(engram::run_settings, rollout, sequence, optimiser, asynchronous, phases, task);

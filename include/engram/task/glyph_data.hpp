@@ -15,7 +15,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <set>
@@ -26,6 +25,7 @@
 
 #include "engram/core/error.hpp"
 #include "engram/core/philox.hpp"
+#include "engram/io/file.hpp"
 #include "engram/io/idx.hpp"
 #include "engram/io/omniglot.hpp"
 #include "engram/task/environment.hpp"
@@ -88,7 +88,7 @@ inline glyph_set mnist_digits(const std::string& folder, int side) {
     for (const split s : {split::train, split::holdout}) {
         const auto path_of = [&](const char* what) {
             const std::string path = folder + (s == split::train ? "/train-" : "/t10k-") + what;
-            return std::filesystem::exists(path) ? path : path + ".gz";
+            return exists_on_disk(path) ? path : path + ".gz";
         };
         const std::string path = path_of("images-idx3-ubyte"), label_path = path_of("labels-idx1-ubyte");
         const idx_images images = read_idx_images(path);
@@ -196,7 +196,7 @@ inline std::shared_ptr<const glyph_set> load_glyphs(const std::string& task, gly
             use == glyph_use::digits ? "digits" : "characters", "; expected builtin or ", fitting);
     require(!options.data.empty(), task, ": stimuli '", source, "' need a data folder that holds ", source, "/");
     const std::string folder = options.data + "/" + source;
-    require(std::filesystem::is_directory(folder), task, ": data folder '", options.data, "' has no folder ", source);
+    require(folder_on_disk(folder), task, ": data folder '", options.data, "' has no folder ", source);
     return std::make_shared<const glyph_set>(source == "mnist" ? mnist_digits(folder, side)
                                                                : omniglot_characters(folder, side));
 }

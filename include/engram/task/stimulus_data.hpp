@@ -11,12 +11,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engram/io/file.hpp"
 #include "engram/io/idx.hpp"
 #include "engram/io/omniglot.hpp"
 #include "engram/task/stimulus.hpp"
@@ -78,7 +78,7 @@ inline stimulus_set mnist_stimuli(const std::string& folder, int count = 1200, i
     stimulus_collector images(side);
     for (const split s : {split::train, split::holdout}) {
         std::string path = folder + (s == split::train ? "/train" : "/t10k") + "-images-idx3-ubyte";
-        if (!std::filesystem::exists(path)) path += ".gz";
+        if (!exists_on_disk(path)) path += ".gz";
         const idx_images digits = read_idx_images(path);
         require(digits.rows == digits.columns && digits.rows >= side, path, ": images of ", digits.rows, " x ",
                 digits.columns, ", expected a square of at least ", side);

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "engram/io/file.hpp"
 #include "engram/io/idx.hpp"
 #include "engram/task/environment.hpp"
 #include "engram/task/psychlab.hpp"
@@ -35,10 +35,10 @@ inline stimulus_set fixed_digits(const task_options& options) {
     require_known("stimuli", options.stimuli, std::vector<std::string>{"auto", "builtin", "mnist", "omniglot"});
     require(options.stimuli != "omniglot",
             "what_then_where: stimuli 'omniglot' do not serve, the task shows digits; expected builtin or mnist");
-    require(options.stimuli != "auto" || options.data.empty() || std::filesystem::is_directory(options.data),
+    require(options.stimuli != "auto" || options.data.empty() || folder_on_disk(options.data),
             "what_then_where: data folder '", options.data, "' does not exist");
     const std::string folder = options.data + "/mnist";
-    const bool found = !options.data.empty() && std::filesystem::is_directory(folder);
+    const bool found = !options.data.empty() && folder_on_disk(folder);
     require(found || options.stimuli != "mnist",
             "what_then_where: stimuli 'mnist' need a data folder that holds mnist/");
     const int side = pace::paper_fidelity(options) ? 20 : 6;
@@ -58,7 +58,7 @@ inline stimulus_set fixed_digits(const task_options& options) {
     }
     constexpr int numbers[] = {39824, 41968, 1439, 40746, 56827, 3454, 42499, 57610, 41348, 43831};  // from 1
     std::string path = folder + "/train-images-idx3-ubyte";
-    if (!std::filesystem::exists(path)) path += ".gz";
+    if (!exists_on_disk(path)) path += ".gz";
     const idx_images digits = read_idx_images(path);
     require(digits.rows == digits.columns && digits.rows >= side, path, ": images of ", digits.rows, " x ",
             digits.columns, ", expected a square of at least ", side);

@@ -85,5 +85,5 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::optimiser_settings, kind, learning_rate, final_fraction, epsilon, beta1, beta2, decay,
-                        momentum, clip);
+ENGRAM_REFLECT(engram::optimiser_settings, kind, learning_rate, final_fraction, epsilon, beta1, beta2, decay, momentum,
+               clip);

@@ -54,7 +54,7 @@ struct phase_settings {
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::replay_settings, capacity);
-BOOST_HANA_ADAPT_STRUCT(engram::detector_settings, environments, batch, start, target_period, replay, optimiser);
-BOOST_HANA_ADAPT_STRUCT(engram::memory_phase_settings, steps, batch, optimiser);
-BOOST_HANA_ADAPT_STRUCT(engram::phase_settings, joint, detector_steps, detector, memory);
+ENGRAM_REFLECT(engram::replay_settings, capacity);
+ENGRAM_REFLECT(engram::detector_settings, environments, batch, start, target_period, replay, optimiser);
+ENGRAM_REFLECT(engram::memory_phase_settings, steps, batch, optimiser);
+ENGRAM_REFLECT(engram::phase_settings, joint, detector_steps, detector, memory);

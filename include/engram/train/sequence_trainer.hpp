@@ -188,4 +188,4 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::sequence_settings, batch);
+ENGRAM_REFLECT(engram::sequence_settings, batch);

@@ -297,6 +297,6 @@ private:
 
 }  // namespace engram
 
-BOOST_HANA_ADAPT_STRUCT(engram::rollout_settings, environments, unroll, epochs, minibatches);
-BOOST_HANA_ADAPT_STRUCT(engram::asynchronous_settings, groups, queue);
-BOOST_HANA_ADAPT_STRUCT(engram::trainer_settings, rollout, optimiser, asynchronous);
+ENGRAM_REFLECT(engram::rollout_settings, environments, unroll, epochs, minibatches);
+ENGRAM_REFLECT(engram::asynchronous_settings, groups, queue);
+ENGRAM_REFLECT(engram::trainer_settings, rollout, optimiser, asynchronous);

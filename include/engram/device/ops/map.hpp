@@ -75,12 +75,12 @@ private:
     }
 };
 
-template <device_backend Backend, class Functor, int N>
-struct map_kernel<Backend, Functor, N> final : device_kernel<Backend> {
+/// Where the numbers of a map are, and which gradients one launch may give together, whatever the functor.
+template <device_backend Backend, int N, int M>
+struct map_operands<Backend, N, M> : device_kernel<Backend> {
     using real = typename Backend::real;
-    static constexpr int M = detail::map_outputs<real, Functor, N>;
 
-    map_kernel(const binder<Backend>& b, Functor f) : device_kernel<Backend>(b), functor(f), width(b.out(0).width) {
+    explicit map_operands(const binder<Backend>& b) : device_kernel<Backend>(b), width(b.out(0).width) {
         unsigned whole = 0;
         for (int i = 0; i < N; ++i) {
             in[i] = b.in(static_cast<std::size_t>(i));
@@ -103,6 +103,26 @@ struct map_kernel<Backend, Functor, N> final : device_kernel<Backend> {
         }
     }
 
+    int width;
+    operand<real> in[N], d_in[N], out[M], d_out[M];
+    std::vector<unsigned> along, across;
+
+private:
+    static bool overlap(const operand<real>& a, const operand<real>& b) {
+        const std::ptrdiff_t apart = b.data - a.data;
+        return apart < a.width && -apart < b.width;
+    }
+};
+
+template <device_backend Backend, class Functor, int N>
+struct map_kernel<Backend, Functor, N> final
+    : map_operands<Backend, N, detail::map_outputs<typename Backend::real, Functor, N>> {
+    using real = typename Backend::real;
+    static constexpr int M = detail::map_outputs<real, Functor, N>;
+    using operands = map_operands<Backend, N, M>;
+
+    map_kernel(const binder<Backend>& b, Functor f) : operands(b), functor(f) {}
+
     void forward(int t, int steps) override {
         map_forward<real, Functor, N, M> body{functor, {}, {}, width};
         for (int i = 0; i < N; ++i) body.in[i] = {in[i], t};
@@ -115,10 +135,6 @@ struct map_kernel<Backend, Functor, N> final : device_kernel<Backend> {
     }
 
 private:
-    static bool overlap(const operand<real>& a, const operand<real>& b) {
-        const std::ptrdiff_t apart = b.data - a.data;
-        return apart < a.width && -apart < b.width;
-    }
     template <bool Across>
     map_backward<real, Functor, N, M, Across> gradient(int t, unsigned inputs) const {
         map_backward<real, Functor, N, M, Across> body{functor, {}, {}, {}, width, inputs};
@@ -130,10 +146,10 @@ private:
         return body;
     }
 
+    using operands::width, operands::in, operands::d_in, operands::out, operands::d_out, operands::along,
+        operands::across;
+
     Functor functor;
-    int width;
-    operand<real> in[N], d_in[N], out[M], d_out[M];
-    std::vector<unsigned> along, across;
 };
 
 }  // namespace engram

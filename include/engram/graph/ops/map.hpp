@@ -8,8 +8,13 @@
 // number or a tuple of them. Inputs are [T, B, F] or one column wide, which is used for all F columns; outputs are
 // [T, B, F]. Use `select` instead of `if`, and `auto` locals.
 
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+#include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <engram/core/dual.hpp>
 #include <engram/core/pack.hpp>
@@ -50,13 +55,12 @@ inline constexpr int map_outputs = static_cast<int>(
 
 }  // namespace detail
 
-template <class Backend, class Functor, int N>
-struct map_kernel final : kernel<Backend> {
+/// Where the numbers of a map are, whatever its functor.
+template <class Backend, int N, int M>
+struct map_operands : kernel<Backend> {
     using real = typename Backend::real;
-    using lanes = pack<real>;
-    static constexpr int M = detail::map_outputs<real, Functor, N>;
 
-    map_kernel(const binder<Backend>& b, Functor f) : functor(f), batch(b.batch()), width(b.out(0).width) {
+    explicit map_operands(const binder<Backend>& b) : batch(b.batch()), width(b.out(0).width) {
         for (int i = 0; i < N; ++i) {
             in[i] = b.in(static_cast<std::size_t>(i));
             d_in[i] = b.d_in(static_cast<std::size_t>(i));
@@ -72,6 +76,21 @@ struct map_kernel final : kernel<Backend> {
             dense &= in[i].stride == width && !broadcast[i] && (!d_in[i] || d_in[i].stride == width);
         for (int i = 0; i < M; ++i) dense &= out[i].stride == width;
     }
+
+    int batch, width;
+    operand<real> in[N], d_in[N], out[M], d_out[M];
+    bool broadcast[N];
+    bool dense;
+};
+
+template <class Backend, class Functor, int N>
+struct map_kernel final : map_operands<Backend, N, detail::map_outputs<typename Backend::real, Functor, N>> {
+    using real = typename Backend::real;
+    using lanes = pack<real>;
+    static constexpr int M = detail::map_outputs<real, Functor, N>;
+    using operands = map_operands<Backend, N, M>;
+
+    map_kernel(const binder<Backend>& b, Functor f) : operands(b), functor(f) {}
 
     void forward(int t, int steps) override {
         if (dense) return forward_row(t, 0, steps * batch * width);
@@ -171,11 +190,10 @@ private:
         backward_columns(x, dy, dx, n, std::make_index_sequence<N>{});
     }
 
+    using operands::batch, operands::width, operands::in, operands::d_in, operands::out, operands::d_out;
+    using operands::broadcast, operands::dense;
+
     Functor functor;
-    int batch, width;
-    operand<real> in[N], d_in[N], out[M], d_out[M];
-    bool broadcast[N];
-    bool dense;
 };
 
 template <class Backend, class Functor, int N>
@@ -186,6 +204,26 @@ struct map_operation final : operation<Backend> {
         return bind_kernel<map_kernel<Backend, Functor, N>>(b, functor);
     }
 };
+
+namespace detail {
+
+/// What map() does whatever the functor.
+template <class Backend>
+std::vector<var<Backend>> trace_map(std::unique_ptr<operation<Backend>> op, std::initializer_list<var<Backend>> inputs,
+                                    std::size_t outputs) {
+    graph<Backend>& g = *inputs.begin()->owner;
+    const std::string name = op->name;
+    for (const var<Backend>& v : inputs) op->inputs.push_back(g.own(name, v));
+    int width = 1;
+    for (const view& v : op->inputs) width = std::max(width, v.width);
+    for (const view& v : op->inputs)
+        require(v.width == width || v.width == 1, g.full_name(name), ": inputs of ", width, " and ", v.width,
+                " columns do not go together; widths must be equal or 1");
+    const extent rows = g.common_rows(op->inputs);
+    return g.add(std::move(op), std::vector<int>(outputs, width), rows);
+}
+
+}  // namespace detail
 
 /// Applies `f` column by column; returns one var, or an array of them if `f` returns a tuple.
 template <class Functor, class Backend, class... More>
@@ -199,17 +237,9 @@ auto map(const std::string& name, Functor f, const var<Backend>& first, const Mo
     // Nothing further is compiled without that, so that no other error follows.
     if constexpr (gives_numbers) {
         constexpr int M = detail::map_outputs<typename Backend::real, Functor, N>;
-        graph<Backend>& g = *first.owner;
         auto op = std::make_unique<map_operation<Backend, Functor, N>>(f);
         op->name = name;
-        for (const var<Backend>& v : {first, more...}) op->inputs.push_back(g.own(name, v));
-        int width = 1;
-        for (const view& v : op->inputs) width = std::max(width, v.width);
-        for (const view& v : op->inputs)
-            require(v.width == width || v.width == 1, g.full_name(name), ": inputs of ", width, " and ", v.width,
-                    " columns do not go together; widths must be equal or 1");
-        const extent rows = g.common_rows(op->inputs);
-        auto outputs = g.add(std::move(op), std::vector<int>(static_cast<std::size_t>(M), width), rows);
+        auto outputs = detail::trace_map<Backend>(std::move(op), {first, more...}, static_cast<std::size_t>(M));
         if constexpr (M == 1) {
             return outputs[0];
         } else {
