@@ -13,7 +13,7 @@
 // --weights writes the first weights, the inputs and the targets for benchmarks/peers/memory_step.py; --outputs the
 // answers and gradients of the first step, and loss and gradient norm of each of the first N updates. Both happen
 // before anything is timed. One JSON line: the median by the clock and the least processor time of R samples of about
-// 20 ms. --profile 1 prints the operations by their share instead.
+// 20 ms. --profile 1 prints the operations by what they take instead.
 
 #include <time.h>
 
@@ -63,29 +63,35 @@ void save(const std::string& path, const parameters<float>& store, const sizes& 
     file.write(path);
 }
 
-/// Time of each operation over many steps, the largest first.
+/// Least microseconds that the calls of each operation take in a step, the largest first.
 void print_profile(mra::program& p) {
-    std::map<std::string, double> forward, backward;
-    double all = 0;
-    const auto into = [&all](std::map<std::string, double>& times) {
-        return [&times, &all](const operation<backend>& op, auto call) {
-            const auto start = std::chrono::steady_clock::now();
-            call();
-            const double ms = mra::milliseconds_since(start);
-            times[op.name] += ms;
-            all += ms;
+    std::map<std::string, std::pair<double, double>> least;
+    for (int turn = 0; turn < 300; ++turn) {
+        std::map<std::string, std::pair<double, double>> now;
+        const auto around = [&now](auto sweep) {
+            return [&now, sweep](const operation<backend>& op, auto call) {
+                const auto start = std::chrono::steady_clock::now();
+                call();
+                now[op.name].*sweep += 1e3 * mra::milliseconds_since(start);
+            };
         };
-    };
-    for (int turn = 0; turn < 200; ++turn) {
-        p.forward_around(into(forward));
-        p.backward_around(into(backward));
+        p.forward_around(around(&std::pair<double, double>::first));
+        p.backward_around(around(&std::pair<double, double>::second));
+        for (const auto& [name, us] : now) {
+            auto& [forward, backward] = least.emplace(name, us).first->second;
+            forward = std::min(forward, us.first), backward = std::min(backward, us.second);
+        }
     }
     std::vector<std::pair<double, std::string>> order;
-    for (const auto& [name, ms] : forward) order.emplace_back(ms + backward[name], name);
+    double all = 0;
+    for (const auto& [name, us] : least) {
+        order.emplace_back(us.first + us.second, name);
+        all += us.first + us.second;
+    }
     std::sort(order.rbegin(), order.rend());
-    for (const auto& [ms, name] : order)
-        std::printf("%5.1f %%  forward %7.2f us  backward %7.2f us  %s\n", 100 * ms / all, 5 * forward[name],
-                    5 * backward[name], name.c_str());
+    for (const auto& [us, name] : order)
+        std::printf("%5.1f %%  forward %7.2f us  backward %7.2f us  %s\n", 100 * us / all, least[name].first,
+                    least[name].second, name.c_str());
 }
 
 template <class Model>
