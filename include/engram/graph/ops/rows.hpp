@@ -131,12 +131,11 @@ struct row_maths_kernel final : kernel<Backend> {
     void backward(int t, int steps) override {
         if (!d_in) return;
         for (int r = 0; r < steps * batch; ++r) {
-            Maths::slopes(out.at(t) + r * out.stride, d_out.at(t) + r * d_out.stride, in.width, slope.data());
-            real* dx = d_in.at(t) + r * d_in.stride;
-            for (int f = 0; f < in.width; ++f) {
-                const real by = slope[static_cast<std::size_t>(f)];
-                dx[f] = d_in.accumulate ? dx[f] + by : by;
-            }
+            real* const dx = d_in.at(t) + r * d_in.stride;
+            real* const to = d_in.accumulate ? slope.data() : dx;
+            Maths::slopes(out.at(t) + r * out.stride, d_out.at(t) + r * d_out.stride, in.width, to);
+            if (d_in.accumulate)
+                for (int f = 0; f < in.width; ++f) dx[f] += to[f];
         }
     }
     int batch;
