@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Runs the same work here and in PyTorch, or FAISS, in turn, several rounds, and prints the ratios of the medians.
-#   benchmarks/peers/run.sh [knn|core|update|memup|all] [CORE_PROGRAM [UPDATE_PROGRAM [MEMUP_PROGRAM [KNN_PROGRAM]]]]
-# Programs default to build/bin/benchmark-mra_core, -mra_update, -memup_step and -knn_read. Both sides read the same
-# weights, inputs and memory from one file; their outputs and gradients are compared before anything is timed. A missing
-# program leaves the other side's figures alone. Environment:
+#   benchmarks/peers/run.sh [knn|dnc|introspection|lstm|core|update|memup|all]
+#                           [CORE_PROGRAM [UPDATE_PROGRAM [MEMUP_PROGRAM [KNN_PROGRAM [SMALL_PROGRAM]]]]]
+# Programs default to build/bin/benchmark-mra_core, -mra_update, -memup_step, -knn_read and -memory_step. Both sides read
+# the same weights, inputs and memory from one file; their outputs and gradients are compared before anything is timed. A
+# missing program leaves the other side's figures alone. Environment:
 #   ENGRAM_PEERS_PYTHON  interpreter of the environment made by setup.sh
 #   ROUNDS (2; figures to be quoted want 5), THREADS ("1 2"), CORE_REPEATS (5), UPDATE_REPEATS (1), KNN_REPEATS (5),
 #   KNN_SLOTS ("1024 16384"), STEPS (50), BATCH (16), TOLERANCE (1e-3);
@@ -13,6 +14,9 @@
 #   MEMUP_MODELS         of memup: "memup tbptt_lstm tbptt_transformer bptt_lstm bptt_srnn bptt_transformer"; T = 520,
 #                        B = 128
 #   MEMUP_REPEATS (1)    passes a round; losses and gradient norms of the first updates are compared, dropout off
+#   SMALL_FORMS          of dnc and introspection in PyTorch: "eager unroll", where unroll is one compiled graph of the
+#                        whole loop, which takes minutes to compile the first time; also script, compile (a step at a time)
+#   SMALL_REPEATS (10)   samples of about 20 ms a round; outputs, gradients and the first updates are compared to 1e-4
 #   RESULTS              file that receives every JSON line; a temporary one by default
 #   TABLE                file that receives the table of ratios as Markdown; none by default
 set -euo pipefail
@@ -23,6 +27,7 @@ core="${2:-build/bin/benchmark-mra_core}"
 update="${3:-build/bin/benchmark-mra_update}"
 memup="${4:-build/bin/benchmark-memup_step}"
 knn="${5:-build/bin/benchmark-knn_read}"
+small="${6:-build/bin/benchmark-memory_step}"
 python="${ENGRAM_PEERS_PYTHON:-${ENGRAM_PEERS_VENV:-$HOME/.cache/engram/peers}/bin/python}"
 rounds="${ROUNDS:-2}"
 threads="${THREADS:-1 2}"
@@ -30,9 +35,9 @@ shape=(--steps "${STEPS:-50}" --batch "${BATCH:-16}")
 
 case "$what" in
     knn) modules="faiss" ;;
-    core | update | memup) modules="torch" ;;
+    core | update | memup | dnc | introspection | lstm) modules="torch" ;;
     all) modules="torch, faiss" ;;
-    *) echo "run.sh: '$what' is none of knn, core, update, memup, all" >&2; exit 2 ;;
+    *) echo "run.sh: '$what' is none of knn, dnc, introspection, lstm, core, update, memup, all" >&2; exit 2 ;;
 esac
 if ! "$python" -c "import $modules, numpy, safetensors" 2>/dev/null; then
     echo "run.sh: '$python' has no $modules, numpy and safetensors; make it with benchmarks/peers/setup.sh" >&2
@@ -139,6 +144,53 @@ nearest() {
     done
 }
 
+# small_model NAME BATCH FORM...: as memup_models; every form is compared, timed, and has a row of its own
+small_model() {
+    local model="$1" batch="$2" name="$1" form round count line
+    shift 2
+    if [ ! -x "$small" ]; then
+        echo "run.sh: no program '$small', which writes the weights of $model" >&2
+        return
+    fi
+    if [ "$batch" = 1 ]; then name="${model}_1"; fi
+    local file="$folder/$name"
+    "$small" --model "$model" --batch "$batch" --repeats 0 --weights "$file.safetensors" \
+        --outputs "$file-engram.safetensors"
+    for form in "$@"; do
+        echo "== $name, $form"
+        "$python" "$here/memory_step.py" --model "$model" --form "$form" --repeats 0 --weights "$file.safetensors" \
+            --outputs "$file-torch.safetensors"
+        "$python" "$here/compare.py" "$file-torch.safetensors" "$file-engram.safetensors" --tolerance 1e-4
+    done
+    for ((round = 0; round < rounds; round++)); do
+        for count in $threads; do
+            # Rows of a batch are what threads share.
+            line=""
+            if [ $((batch % count)) = 0 ]; then
+                line="$("$small" --model "$model" --batch "$batch" --threads "$count" \
+                    --repeats "${SMALL_REPEATS:-10}")"
+            fi
+            for form in "$@"; do
+                if [ -n "$line" ]; then keep engram "$name $form" "$line"; fi
+                keep torch "$name $form" "$("$python" "$here/memory_step.py" --model "$model" --form "$form" \
+                    --threads "$count" --repeats "${SMALL_REPEATS:-10}" --weights "$file.safetensors" | tail -n 1)"
+            done
+        done
+    done
+}
+
+# small_models NAME: of lstm, torch.nn.LSTM is the only form
+small_models() {
+    # shellcheck disable=SC2086 # a list of words
+    case "$1" in
+        lstm) small_model lstm 16 eager; small_model lstm 1 eager ;;
+        *) small_model "$1" 16 ${SMALL_FORMS:-eager unroll} ;;
+    esac
+}
+
+for model in dnc introspection lstm; do
+    if [ "$what" = "$model" ] || [ "$what" = all ]; then small_models "$model"; fi
+done
 if [ "$what" = knn ] || [ "$what" = all ]; then nearest; fi
 if [ "$what" = memup ] || [ "$what" = all ]; then memup_models; fi
 if [ "$what" = core ] || [ "$what" = all ]; then one mra_core "$core" "${CORE_REPEATS:-5}" "${TOLERANCE:-1e-3}"; fi

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #if defined(__AVX__)
 #include <immintrin.h>
@@ -106,11 +107,16 @@ struct pack {
 
     /// Sum of the lanes, halves added to halves: the same order whatever the compiler.
     ENGRAM_SIMD Real sum() const {
+#if defined(__CUDACC__)
+        // nvcc 13 has an internal error at a shuffle whose lanes are a pack of arguments; the bits are the same.
         Real part[width];
         store(part);
         for (int half = width / 2; half > 0; half /= 2)
             for (int i = 0; i < half; ++i) part[i] += part[i + half];
         return part[0];
+#else
+        return folded<width / 2>(lanes, std::make_integer_sequence<int, width>{})[0];
+#endif
     }
 
     friend ENGRAM_SIMD pack operator+(pack a, pack b) {
@@ -219,6 +225,17 @@ struct pack {
     }
 
 private:
+#if !defined(__CUDACC__)
+    /// Lane i plus lane i + Half, then so with half of Half, down to one.
+    template <int Half, int... I>
+    static ENGRAM_SIMD native folded(native v, std::integer_sequence<int, I...> all) {
+        if constexpr (Half == 0)
+            return v;
+        else
+            return folded<Half / 2>(v + __builtin_shufflevector(v, v, ((I + Half) % width)...), all);
+    }
+#endif
+
     static constexpr typename mask::lane magnitude =
         static_cast<typename mask::lane>(~(std::size_t{1} << (8 * sizeof(Real) - 1)));
 

@@ -23,13 +23,14 @@ void link_update(const Real* link, const Real* written, const Real* precedence, 
     using P = pack<Real>;
     for (int i = 0; i < N; ++i) {
         const std::ptrdiff_t row = std::ptrdiff_t(i) * N;
-        const P here(written[i]), rest = P(1) - here;
+        const P here(written[i]), rest = P(1) - here, diagonal(i);
         for (int j = 0; j < N; j += P::width) {
             const int count = N - j < P::width ? N - j : P::width;
             const P kept = (rest - P::load(written + j, count)) * P::load(link + row + j, count);
-            multiply_add(here, P::load(precedence + j, count), kept).store(updated + row + j, count);
+            const P next = multiply_add(here, P::load(precedence + j, count), kept);
+            // Not a number stored into what was just stored: whoever loads the pack next would wait for both.
+            select(indices<Real>(j) == diagonal, 0, next).store(updated + row + j, count);
         }
-        updated[row + i] = 0;
     }
 }
 
@@ -60,20 +61,30 @@ void link_gradient(const Real* link, const Real* written, const Real* precedence
     if (d_backward) weighted_rows<true>(read, 1, N, N, d_backward, stride, R, d_link, N, N);
     std::fill_n(d_written, N, Real(0));
     std::fill_n(d_precedence, N, Real(0));
-    for (int i = 0; i < N; ++i) {
-        const std::ptrdiff_t row = std::ptrdiff_t(i) * N;
-        d_link[row + i] = 0;  // the diagonal is a constant
-        const P here(written[i]), rest = P(1) - here;
-        P sum(0);
+    // A pack of rows at a time: their sums are finished by one tree, and those of the columns wait in registers.
+    for (int first = 0; first < N; first += P::width) {
+        const int rows = N - first < P::width ? N - first : P::width;
+        P sum[P::width];
+        for (P& s : sum) s = P(0);
         for (int j = 0; j < N; j += P::width) {
             const int count = N - j < P::width ? N - j : P::width;
-            const P d = P::load(d_link + row + j, count), lost = d * P::load(link + row + j, count);
-            sum += d * P::load(precedence + j, count) - lost;
-            (P::load(d_written + j, count) - lost).store(d_written + j, count);
-            multiply_add(here, d, P::load(d_precedence + j, count)).store(d_precedence + j, count);
-            (d * (rest - P::load(written + j, count))).store(d_link + row + j, count);
+            const P there = P::load(written + j, count), before = P::load(precedence + j, count);
+            P down = P::load(d_written + j, count), forth = P::load(d_precedence + j, count);
+            for (int i = 0; i < rows; ++i) {
+                Real* const to = d_link + std::ptrdiff_t(first + i) * N + j;
+                const P here(written[first + i]);
+                // The diagonal is a constant.
+                const P d = select(indices<Real>(j) == P(first + i), 0, P::load(to, count));
+                const P lost = d * P::load(link + std::ptrdiff_t(first + i) * N + j, count);
+                sum[i] += d * before - lost;
+                down -= lost;
+                forth = multiply_add(here, d, forth);
+                (d * (P(1) - here - there)).store(to, count);
+            }
+            down.store(d_written + j, count);
+            forth.store(d_precedence + j, count);
         }
-        d_written[i] += sums<1>(&sum)[0];
+        (P::load(d_written + first, rows) + sums<P::width>(sum)).store(d_written + first, rows);
     }
 }
 

@@ -35,8 +35,13 @@ void cosine_scores(const Real* memory, int N, int W, const Real* keys, int R, Re
     for (int r = 0; r < R; ++r) {
         const Real* key = keys + std::ptrdiff_t(r) * W;
         key_norm[r] = std::sqrt(dot(key, key, W) + epsilon);
+        const P norm(key_norm[r]);
         Real* row = cosine + std::ptrdiff_t(r) * N;
-        for (int n = 0; n < N; ++n) row[n] /= key_norm[r] * row_norm[n] + epsilon;
+        for (int n = 0; n < N; n += P::width) {
+            const int count = N - n < P::width ? N - n : P::width;
+            (P::load(row + n, count) / multiply_add(norm, P::load(row_norm + n, count), P(epsilon)))
+                .store(row + n, count);
+        }
     }
 }
 
@@ -46,25 +51,35 @@ void cosine_scores_gradient(const Real* memory, int N, int W, const Real* keys, 
                             const Real* key_norm, const Real* row_norm, const Real* d_cosine, Real* d_memory,
                             Real* d_keys, Real* scratch) {
     // With D = |k|' |M|' + e:  dc/dk = M / D - c |M|' k / (|k|' D),  dc/dM = k / D - c |k|' M / (|M|' D).
+    using P = pack<Real>;
     for (int r = 0; r < R; ++r) {
         const std::ptrdiff_t at = std::ptrdiff_t(r) * N;
-        Real shrink = 0;
-        for (int n = 0; n < N; ++n) {
-            const Real scaled = d_cosine[at + n] / (key_norm[r] * row_norm[n] + epsilon);
-            scratch[at + n] = scaled;
-            shrink += scaled * cosine[at + n] * row_norm[n];
+        const P norm(key_norm[r]);
+        P shrink(0);
+        for (int n = 0; n < N; n += P::width) {
+            const int count = N - n < P::width ? N - n : P::width;
+            const P rows = P::load(row_norm + n, count);
+            const P scaled = P::load(d_cosine + at + n, count) / multiply_add(norm, rows, P(epsilon));
+            scaled.store(scratch + at + n, count);
+            shrink = multiply_add(scaled * P::load(cosine + at + n, count), rows, shrink);
         }
-        add_scaled(d_keys + std::ptrdiff_t(r) * W, -shrink / key_norm[r], keys + std::ptrdiff_t(r) * W, W);
+        add_scaled(d_keys + std::ptrdiff_t(r) * W, -shrink.sum() / key_norm[r], keys + std::ptrdiff_t(r) * W, W);
     }
     weighted_rows<true>(scratch, N, 1, R, memory, W, N, d_keys, W, W);
     weighted_rows<true>(scratch, 1, N, N, keys, W, R, d_memory, W, W);
-    for (int n = 0; n < N; ++n) {
-        Real shrink = 0;
+    for (int first = 0; first < N; first += P::width) {
+        const int rows = N - first < P::width ? N - first : P::width;
+        P sum(0);
         for (int r = 0; r < R; ++r) {
-            const std::ptrdiff_t at = std::ptrdiff_t(r) * N + n;
-            shrink += scratch[at] * cosine[at] * key_norm[r];
+            const std::ptrdiff_t at = std::ptrdiff_t(r) * N + first;
+            sum = multiply_add(P::load(scratch + at, rows) * P::load(cosine + at, rows), P(key_norm[r]), sum);
         }
-        add_scaled(d_memory + std::ptrdiff_t(n) * W, -shrink / row_norm[n], memory + std::ptrdiff_t(n) * W, W);
+        Real shrink[P::width];
+        (-sum / P::load(row_norm + first, rows)).store(shrink, rows);
+        for (int i = 0; i < rows; ++i) {
+            const std::ptrdiff_t at = std::ptrdiff_t(first + i) * W;
+            add_scaled(d_memory + at, shrink[i], memory + at, W);
+        }
     }
 }
 
@@ -109,30 +124,40 @@ void erase_and_add_gradient(const Real* memory, int N, int W, const Real* weight
     for (std::ptrdiff_t i = 0; i < std::ptrdiff_t(H) * W; ++i) d_erase[i] = 0;
     row_products(add, W, H, d_written, W, N, W, d_weight, N);
     weighted_rows<false>(weight, N, 1, H, d_written, W, N, d_add, W, W);
-    for (int n = 0; n < N; ++n)
+    // A pack of rows at a time, so that one tree of pair sums finishes their weights.
+    for (int first = 0; first < N; first += P::width)
         for (int h = 0; h < H; ++h) {
-            const P w(weight[std::ptrdiff_t(h) * N + n]);
-            P sum(0);
+            const int rows = N - first < P::width ? N - first : P::width;
+            P sum[P::width];
+            for (P& s : sum) s = P(0);
             for (int i = 0; i < W; i += P::width) {
                 const int count = W - i < P::width ? W - i : P::width;
-                const P row = P::load(memory + std::ptrdiff_t(n) * W + i, count);
-                const P d = P::load(d_written + std::ptrdiff_t(n) * W + i, count);
-                // A product over the other heads, not a quotient: a factor may be zero.
-                P others(1);
-                for (int other = 0; other < H; ++other)
-                    if (other != h)
-                        others *= P(1) - P(weight[std::ptrdiff_t(other) * N + n]) *
-                                             P::load(erase + std::ptrdiff_t(other) * W + i, count);
-                const P e = P::load(erase + std::ptrdiff_t(h) * W + i, count), pull = d * others;
-                if (h == 0)
-                    (P::load(d_memory + std::ptrdiff_t(n) * W + i, count) + pull * (P(1) - w * e))
-                        .store(d_memory + std::ptrdiff_t(n) * W + i, count);
-                const P reach = pull * row;
-                sum += reach * e;
-                (P::load(d_erase + std::ptrdiff_t(h) * W + i, count) - w * reach)
-                    .store(d_erase + std::ptrdiff_t(h) * W + i, count);
+                const P e = P::load(erase + std::ptrdiff_t(h) * W + i, count);
+                Real* const to_erase = d_erase + std::ptrdiff_t(h) * W + i;
+                P erased = P::load(to_erase, count);
+                for (int k = 0; k < rows; ++k) {
+                    const int n = first + k;
+                    const P w(weight[std::ptrdiff_t(h) * N + n]);
+                    const P row = P::load(memory + std::ptrdiff_t(n) * W + i, count);
+                    const P d = P::load(d_written + std::ptrdiff_t(n) * W + i, count);
+                    // A product over the other heads, not a quotient: a factor may be zero.
+                    P others(1);
+                    for (int other = 0; other < H; ++other)
+                        if (other != h)
+                            others *= P(1) - P(weight[std::ptrdiff_t(other) * N + n]) *
+                                                 P::load(erase + std::ptrdiff_t(other) * W + i, count);
+                    const P pull = d * others;
+                    if (h == 0)
+                        (P::load(d_memory + std::ptrdiff_t(n) * W + i, count) + pull * (P(1) - w * e))
+                            .store(d_memory + std::ptrdiff_t(n) * W + i, count);
+                    const P reach = pull * row;
+                    sum[k] += reach * e;
+                    erased -= w * reach;
+                }
+                erased.store(to_erase, count);
             }
-            d_weight[std::ptrdiff_t(h) * N + n] -= sums<1>(&sum)[0];
+            Real* const to = d_weight + std::ptrdiff_t(h) * N + first;
+            (P::load(to, rows) - sums<P::width>(sum)).store(to, rows);
         }
 }
 

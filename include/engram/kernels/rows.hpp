@@ -105,7 +105,11 @@ Real squared_distance(const Real* a, const Real* b, int n) {
 /// y += scale * x over n numbers.
 template <class Real>
 void add_scaled(Real* __restrict y, Real scale, const Real* __restrict x, int n) {
-    for (int i = 0; i < n; ++i) y[i] += scale * x[i];
+    using P = pack<Real>;
+    for (int i = 0; i < n; i += P::width) {
+        const int count = n - i < P::width ? n - i : P::width;
+        multiply_add(P(scale), P::load(x + i, count), P::load(y + i, count)).store(y + i, count);
+    }
 }
 
 /// Dot products of `a` with `Rows` rows (a power of two, at most the width) of n numbers that follow each other, in
@@ -176,7 +180,11 @@ template <class Real>
     if (rows == 1 && b_stride == n) {  // a tile would compute its other rows for nothing
         for (int j = 0; j < columns; j += P::width) {
             const int count = columns - j < P::width ? columns - j : P::width;
-            dots<P::width>(a, b + j * b_stride, count, n).store(out + j, count);
+            const Real* const from = b + j * b_stride;
+            if (count > 4 || P::width < 4)
+                dots<P::width>(a, from, count, n).store(out + j, count);
+            else
+                dots<std::min(4, P::width)>(a, from, count, n).store(out + j, count);
         }
         return;
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <engram/graph/program.hpp>
+#include <engram/kernels/rows.hpp>
 
 namespace engram {
 
@@ -130,12 +131,11 @@ struct row_maths_kernel final : kernel<Backend> {
     void backward(int t, int steps) override {
         if (!d_in) return;
         for (int r = 0; r < steps * batch; ++r) {
-            Maths::slopes(out.at(t) + r * out.stride, d_out.at(t) + r * d_out.stride, in.width, slope.data());
-            real* dx = d_in.at(t) + r * d_in.stride;
-            for (int f = 0; f < in.width; ++f) {
-                const real by = slope[static_cast<std::size_t>(f)];
-                dx[f] = d_in.accumulate ? dx[f] + by : by;
-            }
+            real* const dx = d_in.at(t) + r * d_in.stride;
+            real* const to = d_in.accumulate ? slope.data() : dx;
+            Maths::slopes(out.at(t) + r * out.stride, d_out.at(t) + r * d_out.stride, in.width, to);
+            if (d_in.accumulate)
+                for (int f = 0; f < in.width; ++f) dx[f] += to[f];
         }
     }
     int batch;
@@ -181,16 +181,29 @@ struct log_softmax_row {
 struct softmax_row {
     template <class Real>
     static void forward(const Real* x, int n, Real* y) {
-        const Real top = *std::max_element(x, x + n);
-        Real sum = 0;
-        for (int f = 0; f < n; ++f) sum += y[f] = std::exp(x[f] - top);
-        for (int f = 0; f < n; ++f) y[f] /= sum;
+        using lanes = pack<Real>;
+        const lanes top(*std::max_element(x, x + n));
+        lanes total(Real(0));
+        for (int f = 0; f < n; f += lanes::width) {
+            const int count = std::min(n - f, lanes::width);
+            const lanes e = exp(lanes::load(x + f, count) - top);
+            e.store(y + f, count);
+            total += count < lanes::width ? select(indices<Real>(0) < lanes(count), e, 0) : e;
+        }
+        const lanes sum(total.sum());
+        for (int f = 0; f < n; f += lanes::width) {
+            const int count = std::min(n - f, lanes::width);
+            (lanes::load(y + f, count) / sum).store(y + f, count);
+        }
     }
     template <class Real>
     static void slopes(const Real* y, const Real* dy, int n, Real* dx) {
-        Real sum = 0;
-        for (int f = 0; f < n; ++f) sum += dy[f] * y[f];
-        for (int f = 0; f < n; ++f) dx[f] = y[f] * (dy[f] - sum);
+        using lanes = pack<Real>;
+        const lanes sum(dot(y, dy, n));
+        for (int f = 0; f < n; f += lanes::width) {
+            const int count = std::min(n - f, lanes::width);
+            (lanes::load(y + f, count) * (lanes::load(dy + f, count) - sum)).store(dx + f, count);
+        }
     }
 };
 

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+
+// One training step (forward, backward, clip, Adam) of small recurrent models with a memory, where what an engine costs
+// beside the arithmetic shows. All have an LSTM controller of 64 units and a linear answer of every step:
+//
+//   dnc             bits: 10 in, 8 out; memory 16 x 16, four read heads; T = 20
+//   introspection   vectors: 16 in, 16 out; 16 slots, four heads, 64 hidden units; T = 20
+//   lstm            vectors: 16 in, 16 out; no memory; T = 50
+//
+//   benchmark-memory_step [--model NAME] [--threads N] [--repeats R] [--steps T] [--batch B] [--weights FILE]
+//                         [--outputs FILE] [--updates N] [--profile 1]
+//
+// --weights writes the first weights, the inputs and the targets for benchmarks/peers/memory_step.py; --outputs the
+// answers and gradients of the first step, and loss and gradient norm of each of the first N updates. Both happen
+// before anything is timed. One JSON line: the median by the clock and the least processor time of R samples of about
+// 20 ms. --profile 1 prints the operations by what they take instead.
+
+#include <time.h>
+
+#include <cstdio>
+
+#include <engram/auxiliary/no_auxiliary.hpp>
+#include <engram/encoder/identity.hpp>
+#include <engram/learner/supervised.hpp>
+#include <engram/memory/dnc.hpp>
+#include <engram/memory/introspection.hpp>
+#include <engram/memory/no_memory.hpp>
+#include <engram/model/agent.hpp>
+#include <engram/train/optimiser.hpp>
+
+#include "mra_core.hpp"
+
+namespace {
+
+using namespace engram;
+using mra::backend;
+
+template <class Memory>
+using model_with = agent<identity, engram::lstm, Memory, no_auxiliary, supervised>;
+
+struct sizes {
+    int threads, repeats, steps, batch, updates;
+    bool profile;
+    std::string weights, outputs;
+};
+
+/// Milliseconds of processor time that all threads of this process have had.
+double processor_milliseconds() {
+    timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return 1e3 * double(now.tv_sec) + 1e-6 * double(now.tv_nsec);
+}
+
+void save(const std::string& path, const parameters<float>& store, const sizes& z, const std::vector<float>& x,
+          int observed, const std::vector<float>& target, int answered) {
+    safetensors file;
+    for (const auto& e : store.entries())
+        file.add<float>(e.name, {e.rows, e.columns},
+                        store.flat().subspan(std::size_t(e.offset), std::size_t(e.size())));
+    file.add<float>("x", {z.steps, z.batch, observed}, x);
+    file.add<float>("target", {z.steps, z.batch, answered}, target);
+    file.add<std::int64_t>("updates", {1}, std::vector<std::int64_t>{z.updates});
+    file.write(path);
+}
+
+/// Least microseconds that the calls of each operation take in a step, the largest first.
+void print_profile(mra::program& p) {
+    std::map<std::string, std::pair<double, double>> least;
+    for (int turn = 0; turn < 300; ++turn) {
+        std::map<std::string, std::pair<double, double>> now;
+        const auto around = [&now](auto sweep) {
+            return [&now, sweep](const operation<backend>& op, auto call) {
+                const auto start = std::chrono::steady_clock::now();
+                call();
+                now[op.name].*sweep += 1e3 * mra::milliseconds_since(start);
+            };
+        };
+        p.forward_around(around(&std::pair<double, double>::first));
+        p.backward_around(around(&std::pair<double, double>::second));
+        for (const auto& [name, us] : now) {
+            auto& [forward, backward] = least.emplace(name, us).first->second;
+            forward = std::min(forward, us.first), backward = std::min(backward, us.second);
+        }
+    }
+    std::vector<std::pair<double, std::string>> order;
+    double all = 0;
+    for (const auto& [name, us] : least) {
+        order.emplace_back(us.first + us.second, name);
+        all += us.first + us.second;
+    }
+    std::sort(order.rbegin(), order.rend());
+    for (const auto& [us, name] : order)
+        std::printf("%5.1f %%  forward %7.2f us  backward %7.2f us  %s\n", 100 * us / all, least[name].first,
+                    least[name].second, name.c_str());
+}
+
+template <class Model>
+void measure(const std::string& name, const typename Model::settings& s, const task_shape& task, const sizes& z) {
+    auto model = Model::template trace<backend>(s, task, 1);
+    const int observed = task.observation.size(), answered = task.targets;
+    const bool bits = s.learner.targets == "bits";
+    philox random(1, 3);
+    const auto cells = std::size_t(z.steps) * std::size_t(z.batch);
+    std::vector<float> x(cells * std::size_t(observed)), target(cells * std::size_t(answered)), reset(cells),
+        one(cells);
+    const auto draw = [&](auto& numbers) {
+        for (auto& v : numbers) v = bits ? float(random.uniform() < 0.5f) : float(random.normal());
+    };
+    draw(x), draw(target);
+    std::fill_n(reset.begin(), z.batch, 1.0f);
+    std::fill(one.begin(), one.end(), 1.0f);
+    if (!z.weights.empty()) save(z.weights, *model.store, z, x, observed, target, answered);
+
+    mra::shards shards(*model.g, model.store, z.steps, z.batch, z.threads, {model.logits});
+    shards.set_input("observation", x, observed);
+    shards.set_input("target", target, answered);
+    shards.set_input("reset", reset, 1);
+    shards.set_input("weight", one, 1);
+    optimiser_settings o;
+    o.learning_rate = 1e-3;
+    o.epsilon = 1e-8;
+    o.clip = 1;
+    optimiser<float> adam(o, *model.store);
+    double norm = 0;
+    const auto step = [&] {
+        shards.forward();
+        shards.backward();
+        norm = adam.update(*model.store, shards[0].gradient(), 0);
+    };
+    if (z.profile) return print_profile(shards[0]);
+
+    if (!z.outputs.empty()) {
+        safetensors file;
+        shards.forward();
+        shards.backward();
+        file.add("answer", {z.steps, z.batch, answered},
+                 shards.gather(answered, [&](mra::program& p) { return p.output(model.logits); }));
+        for (const auto& e : model.store->entries())
+            file.add<float>("grad." + e.name, {e.rows, e.columns},
+                            shards[0].gradient().subspan(std::size_t(e.offset), std::size_t(e.size())));
+        std::vector<float> losses, norms;
+        for (int u = 0; u < z.updates; ++u) {
+            step();
+            double loss = 0;
+            for (int i = 0; i < shards.threads(); ++i) loss += shards[i].loss();
+            losses.push_back(float(loss));
+            norms.push_back(float(norm));
+        }
+        file.add<float>("losses", {z.updates}, losses);
+        file.add<float>("gradient_norms", {z.updates}, norms);
+        file.write(z.outputs);
+    }
+    if (z.repeats <= 0) return;
+    const auto rounds = [&](int count) {
+        const auto start = std::chrono::steady_clock::now();
+        for (int i = 0; i < count; ++i) step();
+        return mra::milliseconds_since(start) / count;
+    };
+    rounds(3);
+    const int count = std::max(1, int(20 / rounds(10)));
+    std::vector<double> clock, processor;
+    for (int turn = 0; turn < z.repeats; ++turn) {
+        const double before = processor_milliseconds();
+        clock.push_back(rounds(count));
+        processor.push_back((processor_milliseconds() - before) / count);
+    }
+    const double total = mra::median(clock);
+    std::printf(
+        "{\"model\": \"%s\", \"threads\": %d, \"T\": %d, \"B\": %d, \"parameters\": %lld, \"total_ms\": %.4f, "
+        "\"processor_ms\": %.4f, \"frames_per_second\": %.0f, \"operations\": %zu}\n",
+        name.c_str(), z.threads, z.steps, z.batch, static_cast<long long>(model.store->total()), total,
+        *std::min_element(processor.begin(), processor.end()), 1e3 * double(cells) / total,
+        shards[0].operation_count());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+    const mra::flags f(argc, argv,
+                       {{"--model", "dnc"},
+                        {"--threads", "1"},
+                        {"--repeats", "10"},
+                        {"--steps", "0"},
+                        {"--batch", "16"},
+                        {"--weights", ""},
+                        {"--outputs", ""},
+                        {"--updates", "5"},
+                        {"--profile", "0"}});
+    const std::string& name = f.text("--model");
+    require_known("model", name, std::vector<std::string>{"dnc", "introspection", "lstm"});
+    sizes z{f.number("--threads"), f.number("--repeats"),      f.number("--steps"), f.number("--batch"),
+            f.number("--updates"), f.number("--profile") != 0, f.text("--weights"), f.text("--outputs")};
+    if (z.steps == 0) z.steps = name == "lstm" ? 50 : 20;
+    const auto controlled = []<class Model>(std::type_identity<Model>, const char* targets) {
+        typename Model::settings s;
+        s.controller.hidden = 64;
+        s.learner.targets = targets;
+        return s;
+    };
+    if (name == "dnc") {
+        using model = model_with<dnc>;
+        auto s = controlled(std::type_identity<model>{}, "bits");
+        s.memory.slots = 16, s.memory.word = 16, s.memory.read_heads = 4;
+        measure<model>(name, s, {{1, 10, 1}, 0, 8}, z);
+    } else if (name == "introspection") {
+        using model = model_with<introspection>;
+        auto s = controlled(std::type_identity<model>{}, "numbers");
+        s.memory.slots = 16, s.memory.heads = 4, s.memory.hidden = 64;
+        measure<model>(name, s, {{1, 16, 1}, 0, 16}, z);
+    } else {
+        using model = model_with<no_memory>;
+        measure<model>(name, controlled(std::type_identity<model>{}, "numbers"), {{1, 16, 1}, 0, 16}, z);
+    }
+    return 0;
+} catch (const std::exception& problem) {
+    std::fprintf(stderr, "benchmark-memory_step: %s\n", problem.what());
+    return 2;
+}
