@@ -39,7 +39,7 @@ echo '#include <engram/engram.hpp>' > "$folder/include.cpp"
 measure engram.hpp 3 "$folder/include.cpp"
 [[ $# -gt 0 ]] || set -- mra lstm_mem_rec
 for name; do
-    sed -e 's|@HEADER@|engram/catalogue.hpp|' -e "s|@TYPE@|engram::catalogue::$name|" -e "s|@NAME@|$name|" \
+    sed -e 's|@HEADER@|engram/catalogue.hpp|' -e "s|@TYPE@|engram::catalogue::$name|" -e "s|@NAME@|$name|" -e 's|@[A-Z]*@||g' \
         cmake/ablation.cpp.in > "$folder/$name.cpp"
     measure "engram-$name" 15 "$folder/$name.cpp"
 done
