@@ -17,10 +17,8 @@
 //
 // Which weights act depends on timing, so runs do not repeat bit for bit. A checkpoint is taken between unrolls of all
 // actors and keeps the queue; a resumed run goes on from there, but not with the bits of the uninterrupted one.
-//
-// On a device actors and learner have programs, weights and streams of their own, environments are on the host, and new
-// weights come to the actors through the host. A learner with memories runs unrecorded: its groups take turns, and a
-// recorded sweep holds the memories of one of them.
+// On a device actors and learner have streams of their own, and weights come to the actors through the host. A learner
+// with memories runs unrecorded: its groups take turns, and a recorded sweep holds the memories of one of them.
 
 #include <condition_variable>
 #include <deque>
@@ -69,8 +67,6 @@ public:
             free_.push_back(buffers_.back().get());
         }
     }
-    asynchronous_trainer(const asynchronous_trainer&) = delete;
-    asynchronous_trainer& operator=(const asynchronous_trainer&) = delete;
     ~asynchronous_trainer() {
         {
             const std::lock_guard lock(mutex_);
@@ -99,11 +95,7 @@ public:
             unroll = queue_.front();
             queue_.pop_front();
         }
-        if constexpr (device_backend<Backend>) {
-            // Asked for again, since a device is sent what the host has written since it asked.
-            for (const auto& b : part_.inputs.steps) (void)part_.learner.input(b.name);
-            for (const auto& b : part_.inputs.states) (void)part_.learner.state(b.name);
-        }
+        ask_for(part_.learner, part_.inputs);
         unroll->values.copy_to(part_.inputs);
         const auto lag = static_cast<double>(optimiser_.updates() - unroll->version);
         learning_from_ = unroll->group;
@@ -141,9 +133,6 @@ public:
         return std::exchange(window_, {});
     }
     const traced_agent<Backend>& agent() const { return *agent_; }
-    /// The newest weights are in the store; every update leaves them there for the actors.
-    void settle() { fetch_weights(part_.learner, *agent_->store); }
-
     int groups() const { return group_count_; }
     /// The group of the last update, and the plan that it ran.
     int group_learnt_from() const { return learning_from_; }
@@ -338,7 +327,7 @@ private:
     }
 
     void publish() {
-        settle();
+        fetch_weights(part_.learner, *agent_->store);
         const std::lock_guard lock(weights_mutex_);
         const auto now = agent_->store->flat();
         std::copy(now.begin(), now.end(), published_.begin());

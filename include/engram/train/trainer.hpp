@@ -96,9 +96,7 @@ struct training_shard : learner_part<Backend> {
     /// stand; they do so by themselves as long as both had equal weights.
     void act(bool aligned) {
         if (aligned) align_resources();
-        if constexpr (device_backend<Backend>)
-            // Asked for again, since a device is sent what the host has written since it asked.
-            for (const auto& b : this->inputs.states) (void)this->learner.state(b.name);
+        ask_for(this->learner, this->inputs);
         recorder.record(this->inputs);
     }
 

@@ -51,6 +51,15 @@ unroll_blocks<typename Backend::real> unroll_inputs(const traced_agent<Backend>&
     return found;
 }
 
+/// Before the host writes an unroll into a learner: a device is sent what was written since it was asked for.
+template <class Backend>
+void ask_for(program<Backend>& learner, const unroll_blocks<typename Backend::real>& inputs) {
+    if constexpr (device_backend<Backend>) {
+        for (const auto& b : inputs.steps) (void)learner.input(b.name);
+        for (const auto& b : inputs.states) (void)learner.state(b.name);
+    }
+}
+
 /// An unroll with memory of its own.
 template <class Real>
 class unroll_buffer {
