@@ -37,9 +37,16 @@ ENGRAM_SIMD bool any(pack_mask<Real> mask) {
 /// The indices first, first + 1, ..., one in each lane.
 template <class Real>
 ENGRAM_SIMD pack<Real> indices(int first) {
+#if defined(__CUDACC__)
+    // nvcc 13 has an internal error at a vector of constants that come from a pack of arguments.
+    typename pack<Real>::native result{};
+    for (int i = 0; i < pack<Real>::width; ++i) result[i] = static_cast<Real>(first + i);
+    return pack<Real>(result);
+#else
     return [&]<int... I>(std::integer_sequence<int, I...>) {
         return pack<Real>(typename pack<Real>::native{static_cast<Real>(I)...}) + pack<Real>(first);
     }(std::make_integer_sequence<int, pack<Real>::width>{});
+#endif
 }
 
 /// Sums of neighbours: (a0 + a1, a2 + a3, ..., b0 + b1, ...).
