@@ -34,7 +34,8 @@ struct shift_and_scale {
 struct gaussian_divergence {
     constexpr auto operator()(auto prior_mean, auto prior_sigma, auto mean, auto sigma) const {
         auto inverse = 1 / prior_sigma;
-        auto ratio = sigma * inverse, gap = (mean - prior_mean) * inverse;
+        auto ratio = sigma * inverse;
+        auto gap = (mean - prior_mean) * inverse;
         return 0.5f * (square(ratio) + square(gap) - 1) - log(ratio);
     }
 };

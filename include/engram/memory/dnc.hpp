@@ -122,7 +122,7 @@ struct dnc {
         if (s.read_before_write) store(s, w, content, now);
     }
 
-private:
+    // Public: nvcc takes no functor whose name is private.
     struct positive {
         double offset;
         constexpr auto operator()(auto x) const { return softplus(x + offset); }
@@ -151,6 +151,7 @@ private:
         constexpr auto operator()(auto sum, auto before, auto written) const { return (1 - sum) * before + written; }
     };
 
+private:
     static bool sees_all(const settings& s) { return s.input == "all"; }
     static int modes(const settings& s) { return 2 * s.write_heads + 1; }
     template <class Var>

@@ -99,7 +99,7 @@ struct introspection {
         now.written = map("written", count_up{2.0 * s.slots}, now.written);
     }
 
-private:
+    // Public: nvcc takes no functor whose name is private.
     struct let_through {
         constexpr auto operator()(auto phi, auto gate) const { return phi * logistic(gate); }
     };

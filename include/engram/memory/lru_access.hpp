@@ -111,7 +111,7 @@ struct lru_access {
         count(s, now);
     }
 
-private:
+    // Public: nvcc takes no functor whose name is private.
     struct bounded {
         constexpr auto operator()(auto x) const { return tanh(x); }
     };
@@ -132,6 +132,7 @@ private:
         constexpr auto operator()(auto usage, auto read, auto written) const { return usage + read + written; }
     };
 
+private:
     template <class Backend>
     static void store(const settings& s, const weights& w, const std::vector<var<Backend>>& content,
                       state<var<Backend>>& now) {
