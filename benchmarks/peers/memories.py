@@ -181,8 +181,9 @@ class Lstm(torch.nn.Module):
 
     def gradients(self):
         net = self.lstm
+        gates = torch.cat((net.weight_ih_l0.grad, net.weight_hh_l0.grad), 1)
         return {
-            "grad.controller.gates.weight": torch.cat((net.weight_ih_l0.grad, net.weight_hh_l0.grad), 1).t().contiguous(),
+            "grad.controller.gates.weight": gates.t().contiguous(),
             "grad.controller.gates.bias": net.bias_ih_l0.grad.view(1, -1),
             "grad.learner.numbers.weight": self.answer.weight.grad.t().contiguous(),
             "grad.learner.numbers.bias": self.answer.bias.grad.view(1, -1),

@@ -3,9 +3,9 @@
 # Runs the same work here and in PyTorch, or FAISS, in turn, several rounds, and prints the ratios of the medians.
 #   benchmarks/peers/run.sh [knn|dnc|introspection|lstm|core|update|memup|all]
 #                           [CORE_PROGRAM [UPDATE_PROGRAM [MEMUP_PROGRAM [KNN_PROGRAM [SMALL_PROGRAM]]]]]
-# Programs default to build/bin/benchmark-mra_core, -mra_update, -memup_step, -knn_read and -memory_step. Both sides read
-# the same weights, inputs and memory from one file; their outputs and gradients are compared before anything is timed. A
-# missing program leaves the other side's figures alone. Environment:
+# Programs default to build/bin/benchmark-mra_core, -mra_update, -memup_step, -knn_read and -memory_step. Both sides
+# read the same weights, inputs and memory from one file; their outputs and gradients are compared before anything is
+# timed. A missing program leaves the other side's figures alone. Environment:
 #   ENGRAM_PEERS_PYTHON  interpreter of the environment made by setup.sh
 #   ROUNDS (2; figures to be quoted want 5), THREADS ("1 2"), CORE_REPEATS (5), UPDATE_REPEATS (1), KNN_REPEATS (5),
 #   KNN_SLOTS ("1024 16384"), STEPS (50), BATCH (16), TOLERANCE (1e-3);
@@ -15,7 +15,8 @@
 #                        B = 128
 #   MEMUP_REPEATS (1)    passes a round; losses and gradient norms of the first updates are compared, dropout off
 #   SMALL_FORMS          of dnc and introspection in PyTorch: "eager unroll", where unroll is one compiled graph of the
-#                        whole loop, which takes minutes to compile the first time; also script, compile (a step at a time)
+#                        whole loop, which takes minutes to compile the first time; also script, and compile, which is a
+#                        graph a step of time
 #   SMALL_REPEATS (10)   samples of about 20 ms a round; outputs, gradients and the first updates are compared to 1e-4
 #   RESULTS              file that receives every JSON line; a temporary one by default
 #   TABLE                file that receives the table of ratios as Markdown; none by default
