@@ -147,6 +147,18 @@ TEST_CASE("a convolution in a time loop, of an image without time too") {
         [](const std::string& name, int i) { return name == "still" && i > 90 ? 0.5 : noise(name, i); });
 }
 
+TEST_CASE("more values side by side than one launch takes, some of them twice") {
+    same_on_both(
+        [&]<class Backend>(graph<Backend>& g) {
+            const auto x = g.input("x", 7, extent::sequence, true), y = g.input("y", 3, extent::sequence, true);
+            std::vector<var<Backend>> parts{x, y, x.columns(0, 4), x.columns(3, 4), y};
+            for (int i = 0; i < 6; ++i) parts.push_back(map("square", squared{}, i % 2 ? x : x.columns(i, 2)));
+            const auto all = concatenate<Backend>("all", parts);
+            add_loss("loss", sum_columns("sum", map("squares", squared{}, all)));
+        },
+        noise);
+}
+
 TEST_CASE("attention, turned and not, over episodes") {
     for (const bool rotary : {false, true})
         same_on_both(

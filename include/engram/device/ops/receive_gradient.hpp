@@ -39,7 +39,10 @@ struct receive_gradient_kernel<Backend> final : device_kernel<Backend> {
                                 gradient_product<real>{{in, t}, {given, t}, steps * this->batch * in.width, value});
     }
     void backward(int t, int steps) override {
-        if (d_in) this->launch(steps, in.width, copy_columns<real>{{given, t}, {d_in, t}});
+        if (!d_in) return;
+        copy_columns<real> all;
+        all.add({given, t}, {d_in, t});
+        this->launch(steps, in.width, all);
     }
     operand<real> in, given, d_in;
     double* value;

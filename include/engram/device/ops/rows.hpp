@@ -13,13 +13,29 @@ namespace engram {
 
 // --- concatenation ---
 
-/// Columns of one value to columns of another.
+/// Columns of up to eight values to columns of as many others.
 template <class Real>
 struct copy_columns {
-    device_rows<Real> from, to;
+    static constexpr int most = 8;
+    device_rows<Real> from[most], to[most];
+    int count = 0, width = 0;  // columns in all
+
+    /// Whether the columns would be written by two threads.
+    bool shares(const device_rows<Real>& other) const {
+        for (int p = 0; p < count; ++p)
+            if (other.data < to[p].data + to[p].width && to[p].data < other.data + other.width) return true;
+        return false;
+    }
+    void add(const device_rows<Real>& source, const device_rows<Real>& target) {
+        from[count] = source;
+        to[count++] = target;
+        width += source.width;
+    }
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        const std::ptrdiff_t row = i / from.width, column = i % from.width;
-        to.take(row, column, from.row(row)[column]);
+        const std::ptrdiff_t row = i / width;
+        int column = static_cast<int>(i % width), p = 0;
+        while (column >= from[p].width) column -= from[p++].width;
+        to[p].take(row, column, from[p].row(row)[column]);
     }
 };
 
@@ -40,17 +56,30 @@ struct concatenate_kernel<Backend> final : device_kernel<Backend> {
             parts.push_back(p);
         }
     }
-    void forward(int t, int steps) override {
-        for (const part& p : parts) this->launch(steps, p.in.width, copy_columns<real>{{p.in, t}, {p.out, t}});
-    }
-    void backward(int t, int steps) override {
-        for (const part& p : parts)
-            if (p.d_in) this->launch(steps, p.in.width, copy_columns<real>{{p.d_out, t}, {p.d_in, t}});
-    }
+    void forward(int t, int steps) override { copy(&part::in, &part::out, t, steps); }
+    void backward(int t, int steps) override { copy(&part::d_out, &part::d_in, t, steps); }
 
+private:
     struct part {
         operand<real> in, d_in, out, d_out;  // out: its columns of it
     };
+
+    /// One launch for all parts, but for those of one variable, whose gradients are added one after the other.
+    void copy(operand<real> part::*from, operand<real> part::*to, int t, int steps) {
+        copy_columns<real> some;
+        const auto send = [&] {
+            if (some.count > 0) this->launch(steps, some.width, some);
+            some = {};
+        };
+        for (const part& p : parts) {
+            if (!(p.*to) || !(p.*from)) continue;
+            const device_rows<real> target(p.*to, t);
+            if (some.count == copy_columns<real>::most || some.shares(target)) send();
+            some.add({p.*from, t}, target);
+        }
+        send();
+    }
+
     std::vector<part> parts;
 };
 
