@@ -32,40 +32,41 @@ void* counted(std::size_t size, std::size_t alignment) {
 
 }  // namespace
 
-void* operator new(std::size_t size) {
+// Not inlined: g++ 12 takes the halves of an inlined pair for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t size) {
     return counted(size, alignof(std::max_align_t));
 }
-void* operator new[](std::size_t size) {
+[[gnu::noinline]] void* operator new[](std::size_t size) {
     return counted(size, alignof(std::max_align_t));
 }
-void* operator new(std::size_t size, std::align_val_t a) {
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t a) {
     return counted(size, static_cast<std::size_t>(a));
 }
-void* operator new[](std::size_t size, std::align_val_t a) {
+[[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t a) {
     return counted(size, static_cast<std::size_t>(a));
 }
-void operator delete(void* p) noexcept {
+[[gnu::noinline]] void operator delete(void* p) noexcept {
     std::free(p);
 }
-void operator delete[](void* p) noexcept {
+[[gnu::noinline]] void operator delete[](void* p) noexcept {
     std::free(p);
 }
-void operator delete(void* p, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept {
     std::free(p);
 }
-void operator delete[](void* p, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete[](void* p, std::size_t) noexcept {
     std::free(p);
 }
-void operator delete(void* p, std::align_val_t) noexcept {
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept {
     std::free(p);
 }
-void operator delete[](void* p, std::align_val_t) noexcept {
+[[gnu::noinline]] void operator delete[](void* p, std::align_val_t) noexcept {
     std::free(p);
 }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
     std::free(p);
 }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept {
+[[gnu::noinline]] void operator delete[](void* p, std::size_t, std::align_val_t) noexcept {
     std::free(p);
 }
 
