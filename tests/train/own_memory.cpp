@@ -1,4 +1,4 @@
-// The memory of examples/ learns what an LSTM of the same size does not: trained alike for 100,000 steps, seed 1.
+// The memory of examples/ learns what an LSTM of the same size does not: trained alike for 200,000 steps, seed 1.
 
 #include <doctest/doctest.h>
 
@@ -46,10 +46,12 @@ double trained(std::int64_t steps) {
 
 }  // namespace
 
+// After 100,000 steps some seeds have only begun to use the memory (24 to 37 over six of them); after 200,000 all six
+// earn 30 to 44.
 TEST_CASE("the example's memory earns more than an LSTM") {
     // [comparison]
-    const double with_memory = trained<own::model>(100'000);
-    const double with_lstm = trained<own::model::with<no_memory>::with<lstm>>(100'000);
+    const double with_memory = trained<own::model>(200'000);
+    const double with_lstm = trained<own::model::with<no_memory>::with<lstm>>(200'000);
     MESSAGE("of 50: own memory ", with_memory, ", LSTM ", with_lstm);
     CHECK(with_memory > 28);
     CHECK(with_lstm < 25);

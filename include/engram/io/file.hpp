@@ -24,11 +24,14 @@ namespace engram {
 
 using bytes = std::vector<std::uint8_t>;
 
-/// Whether there is anything at `path`, and whether that is a folder; <filesystem> takes 0.2 s of every compilation.
+// <filesystem> takes 0.2 s of every compilation.
+
+/// Whether there is anything at `path`.
 inline bool exists_on_disk(const std::string& path) {
     struct stat found;
     return ::stat(path.c_str(), &found) == 0;
 }
+/// Whether there is a folder at `path`.
 inline bool folder_on_disk(const std::string& path) {
     struct stat found;
     return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);

@@ -57,11 +57,13 @@ template <class Real>
 bool in_fours(const device_rows<Real>& x) {
     return x.stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(x.data) % sizeof(quad<Real>) == 0;
 }
+/// The same of weights, whose rows are as long as there are filters.
 template <class Real>
 bool in_fours(const Real* weights) {
     return reinterpret_cast<std::uintptr_t>(weights) % sizeof(quad<Real>) == 0;
 }
 
+/// Groups of four that `count` channels or pixels take.
 inline int fours(int count) {
     return (count + 3) / 4;
 }
