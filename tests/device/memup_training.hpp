@@ -16,6 +16,8 @@
 #include <engram/task/copy_sequences.hpp>
 #include <engram/train/memup_trainer.hpp>
 
+#include "../train/same_file.hpp"
+
 namespace memup_test {
 
 using namespace engram;
@@ -84,17 +86,13 @@ struct run {
     memup_trainer<Backend> t;
 };
 
-inline double difference(const parameters<double>& a, const parameters<double>& b) {
-    double worst = 0;
-    for (std::size_t i = 0; i < a.flat().size(); ++i) worst = std::max(worst, std::abs(a.flat()[i] - b.flat()[i]));
-    return worst;
-}
 /// Of weights and of averages.
 template <class A, class B>
 double difference(run<A>& a, run<B>& b) {
     a.t.settle();
     b.t.settle();
-    return std::max(difference(*a.fast.store, *b.fast.store), difference(*a.slow.store, *b.slow.store));
+    return std::max(largest_difference(a.fast.store->flat(), b.fast.store->flat()),
+                    largest_difference(a.slow.store->flat(), b.slow.store->flat()));
 }
 
 }  // namespace memup_test

@@ -3,16 +3,12 @@
 
 #include "gpu_main.cuh"
 
-#include <engram/controller/stacked_lstm.hpp>
 #include <engram/encoder/mlp.hpp>
-#include <engram/encoder/token_embedding.hpp>
-#include <engram/learner/supervised.hpp>
-#include <engram/memory/no_memory.hpp>
 #include <engram/memory/ntm.hpp>
-#include <engram/task/copy_sequences.hpp>
 
 #include "train/device_run.hpp"
 #include "train/generated_echo.hpp"
+#include "train/unrolled_copy.hpp"
 
 using namespace device_run;
 
@@ -20,25 +16,6 @@ namespace {
 
 using gpu = cuda<float>;
 using echoing = generative<mlp, ntm>;
-using truncated = agent<token_embedding, stacked_lstm, no_memory, no_auxiliary, truncated_supervised>;
-
-// 12 steps in unrolls of 5, 5 and 2.
-std::shared_ptr<const sequence_source> copying() {
-    task_options options;
-    options.items = 2;
-    options.steps = 12;
-    options.markers = "distinct";
-    return std::make_shared<const copy_task<false>>(options);
-}
-
-truncated::settings unrolled() {
-    truncated::settings s;
-    s.encoder.width = 6;
-    s.controller.hidden = 8;
-    s.controller.layers = 2;
-    s.learner.unroll = 5;
-    return s;
-}
 
 }  // namespace
 

@@ -49,17 +49,9 @@ struct run {
     Trainer<Backend> t;
 };
 
-/// The largest |a - b|; infinity when one is no number.
 template <class A, class B>
 double difference(A& a, B& b) {
-    const auto x = a.weights(), y = b.weights();
-    REQUIRE(x.size() == y.size());
-    double worst = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        const double wrong = std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i]));
-        worst = wrong <= worst ? worst : std::isfinite(wrong) ? wrong : std::numeric_limits<double>::infinity();
-    }
-    return worst;
+    return largest_difference(a.weights(), b.weights());
 }
 
 inline void are_close(const std::vector<double>& a, const std::vector<double>& b) {

@@ -16,31 +16,16 @@ namespace {
 using device = emulated<float>;
 
 template <class Backend>
-traced_agent<Backend> traced(std::uint64_t seed) {
-    model::settings s;
-    s.encoder.layers = {12};
-    s.controller.hidden = 8;
-    s.memory.slots = 16, s.memory.key = 6, s.memory.neighbours = 3;
-    const auto info = task::describe(options());
-    const auto& seen = info.observation;
-    return model::trace<Backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
-}
-
-template <class Backend>
 struct run : training<Backend> {
     explicit run(int threads = 1, std::uint64_t seed = 1, int epochs = 1, int minibatches = 1)
-        : training<Backend>(traced<Backend>(seed), threads, epochs, minibatches) {}
+        : training<Backend>(trace_smaller<Backend>(seed), threads, epochs, minibatches) {}
 };
 
 template <class A, class B>
 double difference(run<A>& a, run<B>& b) {
     a.t.settle();
     b.t.settle();
-    const auto x = a.a.store->flat(), y = b.a.store->flat();
-    double worst = 0;
-    for (std::size_t i = 0; i < x.size(); ++i)
-        worst = std::max(worst, std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i])));
-    return worst;
+    return largest_difference(a.a.store->flat(), b.a.store->flat());
 }
 
 }  // namespace

@@ -39,6 +39,18 @@ inline traced_agent<backend> trace(std::uint64_t seed = 1, int hidden = 16) {
     return model::trace<backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
 }
 
+/// A smaller one on any backend, to be emulated.
+template <class Backend>
+traced_agent<Backend> trace_smaller(std::uint64_t seed = 1) {
+    model::settings s;
+    s.encoder.layers = {12};
+    s.controller.hidden = 8;
+    s.memory.slots = 16, s.memory.key = 6, s.memory.neighbours = 3;
+    const auto info = task::describe(options());
+    const auto& seen = info.observation;
+    return model::trace<Backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
+}
+
 inline std::shared_ptr<const stimulus_set> images() {
     static const auto set = std::make_shared<const stimulus_set>(builtin_stimuli(options().stimulus_count));
     return set;

@@ -51,13 +51,13 @@ public:
 
     void forward() {
         begin_forward();
-        replay(0, [this] { sweep_forward(untimed{}); });
+        replay(0, [this] { sweep_forward(untimed); });
         if constexpr (device_backend<Backend>) executor_.check();
     }
     /// Gradients of the sum of all losses; call after forward().
     void backward() {
         require(options_.gradients, "backward: this program was planned without gradients");
-        replay(1, [this] { sweep_backward(untimed{}); });
+        replay(1, [this] { sweep_backward(untimed); });
     }
     /// The same sweeps, every call of a kernel wrapped as `around(operation, call)`: for measuring them.
     template <class Around>
@@ -73,11 +73,10 @@ public:
 
     /// What runs the kernels of a device.
     engram::executor<Backend>& executor() { return executor_; }
-    /// Weights, gradient and a variable as kernels see them.
+    /// Weights, gradient, and a variable or its gradient as kernels see them.
     device_weights<Backend>& device_weights_in_use() requires device_backend<Backend> { return *weights_; }
     real* device_gradient() { return gradient_.data(); }
-    operand<real> on_device(const variable& v) { return place_view(v, false); }
-    operand<real> gradient_on_device(const variable& v) { return place_view(v, true); }
+    operand<real> on_device(const variable& v, bool gradient = false) { return place_view(v, gradient); }
     const plan_options& options() const { return options_; }
     const engram::plan& planned() const { return plan_; }
 
@@ -183,12 +182,7 @@ private:
         operand<real> from, to, d_from, d_to;
     };
 
-    struct untimed {
-        template <class Call>
-        void operator()(const bound&, Call call) const {
-            call();
-        }
-    };
+    static constexpr auto untimed = [](const bound&, auto call) { call(); };
 
     const operation<Backend>& operation_of(const bound& k) const {
         return *graph_.operations()[static_cast<std::size_t>(k.op)];

@@ -336,7 +336,7 @@ private:
         const auto give_back = [this](int which, const var<Backend>& v, program<Backend>& to, graph<Backend>& of,
                                       const char* input) {
             there_.order(pairs.executor(), to.executor());
-            there_.scatter(to.executor(), which, pairs.gradient_on_device(v), place_of(to, of, input), plan_.rollout);
+            there_.scatter(to.executor(), which, pairs.on_device(v, true), place_of(to, of, input), plan_.rollout);
         };
         const auto& predictor = *fast_->predictor;
         give_back(memory_list, predictor.memory, memory, *fast_->g, "memory_gradient");

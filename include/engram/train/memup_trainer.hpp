@@ -158,19 +158,11 @@ private:
     /// One step of the optimiser of `part`; returns the norm of its gradient.
     double step(prediction_schedule::part part, double loss, const std::vector<program<Backend>*>& programs) {
         auto& stepped = part == prediction_schedule::part::predictor ? predictor_optimiser_ : optimiser_;
-        if constexpr (device_backend<Backend>) {
-            // Where the sum is made nobody sees it before it is used, so every term loses its share.
-            for (auto* p : programs)
-                each_left_out(part, [&](std::ptrdiff_t at, std::ptrdiff_t n) {
-                    p->executor().clear(p->device_gradient() + at, n);
-                });
-            return update_weights(stepped, *fast_->store, loss, steps_, progress(), programs);
-        } else {
-            const auto total = sum_gradients(programs);
-            each_left_out(part,
-                          [&](std::ptrdiff_t at, std::ptrdiff_t n) { std::fill_n(total.begin() + at, n, real(0)); });
-            return update_weights(stepped, *fast_->store, total, loss, steps_, progress(), programs);
-        }
+        // Their sum may be made where nobody sees it before it is used, so every program loses its share.
+        for (auto* p : programs)
+            each_left_out(
+                part, [&](std::ptrdiff_t at, std::ptrdiff_t n) { p->executor().clear(p->device_gradient() + at, n); });
+        return update_weights(stepped, *fast_->store, loss, steps_, progress(), programs);
     }
     /// body(offset, size) for the parameters that an update does not step.
     template <class Body>

@@ -54,18 +54,6 @@ template <class Backend>
     stop_training(step, what, number, where);
 }
 
-/// One step of the optimiser. Returns the norm of the gradient; throws, leaving the weights as they were, unless it and
-/// the loss are finite.
-template <class Backend>
-double update_weights(optimiser<typename Backend::real>& by, parameters<typename Backend::real>& store,
-                      std::span<typename Backend::real> gradient, double loss, std::int64_t step, double progress,
-                      const std::vector<program<Backend>*>& programs) {
-    if (!std::isfinite(loss)) refuse_update(step, "loss", loss, programs);
-    const double norm = by.update(store, gradient, progress);
-    if (!std::isfinite(norm)) refuse_update(step, "gradient norm", norm, programs);
-    return norm;
-}
-
 template <class Backend>
 struct optimiser_of_backend {
     using type = optimiser<typename Backend::real>;
@@ -93,18 +81,14 @@ double step_weights(optimiser_of<Backend>& by, parameters<typename Backend::real
     }
 }
 
-/// The same. Returns and throws as the first one.
+/// The same, and throws, leaving the weights as they were, unless the norm and the loss are finite.
 template <class Backend>
 double update_weights(optimiser_of<Backend>& by, parameters<typename Backend::real>& store, double loss,
                       std::int64_t step, double progress, const std::vector<program<Backend>*>& programs) {
-    if constexpr (!device_backend<Backend>) {
-        return update_weights(by, store, sum_gradients(programs), loss, step, progress, programs);
-    } else {
-        if (!std::isfinite(loss)) refuse_update(step, "loss", loss, programs);
-        const double norm = step_weights(by, store, progress, programs);
-        if (!std::isfinite(norm)) refuse_update(step, "gradient norm", norm, programs);
-        return norm;
-    }
+    if (!std::isfinite(loss)) refuse_update(step, "loss", loss, programs);
+    const double norm = step_weights(by, store, progress, programs);
+    if (!std::isfinite(norm)) refuse_update(step, "gradient norm", norm, programs);
+    return norm;
 }
 
 /// Brings the weights that a device has changed into the store of its programs.

@@ -64,7 +64,7 @@ bool in_fours(const Real* weights) {
 }
 
 /// Groups of four that `count` channels or pixels take.
-inline int fours(int count) {
+constexpr int fours(int count) {
     return (count + 3) / 4;
 }
 
@@ -79,7 +79,7 @@ struct convolve_tile {
     static int launches(const convolution_geometry& s) { return s.out_height * fours(s.out_width) * (s.filters / 4); }
 
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        const int groups = s.filters / 4, tiles = (s.out_width + 3) / 4, each = s.out_height * tiles * groups;
+        const int groups = s.filters / 4, tiles = fours(s.out_width), each = s.out_height * tiles * groups;
         const std::ptrdiff_t image = i / each;
         const int at = static_cast<int>(i % each), f = at % groups * 4, tile = at / groups % tiles * 4;
         const int row = at / groups / tiles, first_y = row * s.stride - s.top, first_x = tile * s.stride - s.left;
@@ -125,7 +125,7 @@ struct convolve_back_tile {
     }
 
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        const int groups = s.channels / Out, tiles = ((s.width + s.stride - 1) / s.stride + 3) / 4;
+        const int groups = s.channels / Out, tiles = fours((s.width + s.stride - 1) / s.stride);
         const int each = s.height * s.stride * tiles * groups;
         const std::ptrdiff_t image = i / each;
         const int at = static_cast<int>(i % each), c = at % groups * Out, tile = at / groups % tiles;
