@@ -51,22 +51,20 @@ public:
 
     void forward() {
         begin_forward();
-        replay(0, [this] { sweep_forward(untimed); });
+        replay(0, [this] { sweep_forward(untimed{}); });
         if constexpr (device_backend<Backend>) executor_.check();
     }
     /// Gradients of the sum of all losses; call after forward().
     void backward() {
         require(options_.gradients, "backward: this program was planned without gradients");
-        replay(1, [this] { sweep_backward(untimed); });
+        replay(1, [this] { sweep_backward(untimed{}); });
     }
     /// The same sweeps, every call of a kernel wrapped as `around(operation, call)`: for measuring them.
-    template <class Around>
-    void forward_around(Around around) {
+    void forward_around(auto around) {
         begin_forward();
         sweep_forward([&](const bound& k, auto call) { around(operation_of(k), call); });
     }
-    template <class Around>
-    void backward_around(Around around) {
+    void backward_around(auto around) {
         require(options_.gradients, "backward: this program was planned without gradients");
         sweep_backward([&](const bound& k, auto call) { around(operation_of(k), call); });
     }
@@ -182,7 +180,9 @@ private:
         operand<real> from, to, d_from, d_to;
     };
 
-    static constexpr auto untimed = [](const bound&, auto call) { call(); };
+    struct untimed {
+        void operator()(const bound&, auto call) const { call(); }
+    };
 
     const operation<Backend>& operation_of(const bound& k) const {
         return *graph_.operations()[static_cast<std::size_t>(k.op)];
