@@ -6,6 +6,7 @@
 #include <engram/memory/dnc.hpp>
 #include <engram/memory/introspection.hpp>
 
+#include "../graph/ops/heads.hpp"
 #include "generative.hpp"
 
 namespace {
@@ -23,4 +24,10 @@ TEST_CASE("ten updates of a generative model with a DNC's memory on a GPU equal 
 
 TEST_CASE("ten updates of a generative model with an introspection network on a GPU equal those of its emulation") {
     gpu_equals_emulation<engram::introspection>();
+}
+
+TEST_CASE("heads side by side on a GPU equal those of its emulation") {
+    for (const auto& [N, H, K] : {std::array{3, 2, 3}, std::array{33, 1, 2}, std::array{2, 3, 11}})
+        CHECK(device_test::difference(heads_test::numbers_of<engram::emulated<double>>(N, H, K),
+                                      heads_test::numbers_of<engram::cuda<double>>(N, H, K)) < 1e-12);
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <map>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include <engram/encoder/mlp.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/learner/vtrace.hpp>
+#include <engram/memory/dnc.hpp>
 #include <engram/memory/fifo_knn.hpp>
 #include <engram/memory/no_memory.hpp>
 #include <engram/model/laws.hpp>
@@ -73,6 +75,29 @@ TEST_CASE("an LSTM step is one product and one pointwise launch, its gradient to
         CHECK(many.backward.at(name) - few.backward.at(name) == 7);
     }
     CHECK(few.forward.at("controller.gates") <= 4 + 4);
+}
+
+TEST_CASE("the heads of a DNC are launched together") {
+    const auto launches = [](int read_heads, int write_heads) {
+        using computer = agent<mlp, lstm, dnc, no_auxiliary, vtrace>;
+        computer::settings s;
+        s.encoder.layers = {4};
+        s.controller.hidden = 5;
+        s.memory.slots = 4, s.memory.word = 3, s.memory.read_heads = read_heads, s.memory.write_heads = write_heads;
+        const auto a = computer::trace<device>(s, {{4, 4, 1}, 3}, 5);
+        program<device> p(*a.g, a.store, {.steps = 4, .batch = 2, .gradients = true});
+        fill_randomly(p, a, 1);
+        auto found = count_launches(p);
+        std::array<std::int64_t, 2> all{};
+        for (const auto& [name, count] : found.forward) all[0] += count;
+        for (const auto& [name, count] : found.backward) all[1] += count;
+        return all;
+    };
+    const auto one = launches(1, 1), four = launches(4, 1), writers = launches(4, 2);
+    CHECK(four == one);
+    // Links are a resource of every write head, and allocation sees the heads before it.
+    CHECK(writers[0] > four[0]);
+    CHECK(writers[1] > four[1]);
 }
 
 TEST_CASE("cosines with a matrix memory are one launch forward and one for each gradient") {

@@ -8,11 +8,13 @@
 #include <engram/device/ops/attention.hpp>
 #include <engram/device/ops/batch_norm.hpp>
 #include <engram/device/ops/channels.hpp>
+#include <engram/device/ops/clear_rows.hpp>
 #include <engram/device/ops/convolution.hpp>
 #include <engram/device/ops/cpc.hpp>
 #include <engram/device/ops/dnc.hpp>
 #include <engram/device/ops/dropout.hpp>
 #include <engram/device/ops/fifo_slots.hpp>
+#include <engram/device/ops/heads.hpp>
 #include <engram/device/ops/knn.hpp>
 #include <engram/device/ops/layer_norm.hpp>
 #include <engram/device/ops/loss.hpp>

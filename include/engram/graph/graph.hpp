@@ -40,6 +40,7 @@ struct view {
 template <class Backend>
 struct var : view {
     graph<Backend>* owner = nullptr;
+    int stands_for = 1;  // in a map, how many columns each of these serves
 
     /// Columns [first, first + count), sharing storage and gradient.
     var columns(int first, int count) const {
@@ -49,6 +50,13 @@ struct var : view {
         part.offset += first;
         part.width = count;
         return part;
+    }
+    /// For map(): every column stands for `count` columns side by side, as a head's gate does for all of its slots.
+    var spread(int count) const {
+        require(count > 0, "spread: a column cannot stand for ", count, " columns");
+        var wide = *this;
+        wide.stands_for *= count;
+        return wide;
     }
 };
 
@@ -269,6 +277,7 @@ public:
     /// Checks that `v` was traced by this graph, for the operation called `who`.
     const variable& own(const std::string& who, const variable& v) const {
         require(v.owner == this, full_name(who), ": an input belongs to another graph or was never traced");
+        require(v.stands_for == 1, full_name(who), ": spread columns are for maps alone");
         return v;
     }
 

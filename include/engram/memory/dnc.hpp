@@ -29,6 +29,7 @@
 
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/dnc.hpp>
+#include <engram/graph/ops/heads.hpp>
 #include <engram/memory/interface.hpp>
 
 namespace engram {
@@ -91,29 +92,26 @@ struct dnc {
                                        state<var<Backend>>& now) {
         using variables = std::vector<var<Backend>>;
         if (!s.read_before_write) store(s, w, cue, now);
-        const int N = s.slots, R = s.read_heads, H = s.write_heads, keys = R * s.word, K = modes(s);
+        const int N = s.slots, R = s.read_heads, H = s.write_heads, keys = R * s.word;
         const auto z = affine("read", interface_inputs(s.input, cue), w.read);
         const auto strength = map("read_strength", positive{s.strength_offset}, z.columns(keys, R));
         const auto cosine = cosine_scores("read_cosine", now.memory, z.columns(0, keys), s.word);
 
-        std::vector<linked_weights<Backend>> moved;
-        variables precedence, found;
+        const auto written = sum_columns("written", now.write_weight, N).spread(N);
+        const auto precedence = map("precedence", follow{}, written, now.precedence, now.write_weight);
+        variables forward, ways;
         for (int h = 0; h < H; ++h) {
-            const auto written = now.write_weight.columns(h * N, N), before = now.precedence.columns(h * N, N);
-            moved.push_back(temporal_link(message("link.", h), w.links[static_cast<std::size_t>(h)], written, before,
-                                          now.read_weight));
-            precedence.push_back(map("precedence", follow{}, sum_columns("written", written), before, written));
+            const auto moved =
+                temporal_link(message("link.", h), w.links[static_cast<std::size_t>(h)],
+                              now.write_weight.columns(h * N, N), now.precedence.columns(h * N, N), now.read_weight);
+            ways.push_back(moved.backward);
+            forward.push_back(moved.forward);
         }
-        now.precedence = joined_heads("precedence", precedence);
-        for (int r = 0; r < R; ++r) {
-            variables ways;
-            for (const auto& m : moved) ways.push_back(m.backward.columns(r * N, N));
-            for (const auto& m : moved) ways.push_back(m.forward.columns(r * N, N));
-            ways.push_back(by_content("read_content", cosine, strength, r, N));
-            const auto mode = softmax("read_mode", z.columns(keys + R + r * K, K));
-            found.push_back(weighted_read("read_weight", mode, concatenate("ways", ways), N));
-        }
-        now.last_read = std::exchange(now.read_weight, joined_heads("read_weight", found));
+        now.precedence = precedence;
+        ways.insert(ways.end(), forward.begin(), forward.end());
+        ways.push_back(by_content("read_content", cosine, strength, N));
+        const auto mode = softmax("read_mode", z.columns(keys + R, R * modes(s)), modes(s));
+        now.last_read = std::exchange(now.read_weight, mixture("read_weight", mode, ways, N));
         return {{weighted_read("recall", now.read_weight, now.memory, s.word)}, {now.read_weight}, {}};
     }
     template <class Backend>
@@ -152,17 +150,11 @@ struct dnc {
     };
 
 private:
-    static bool sees_all(const settings& s) { return s.input == "all"; }
     static int modes(const settings& s) { return 2 * s.write_heads + 1; }
+    /// [., heads * N]: the content weights of all heads.
     template <class Var>
-    static std::vector<Var> seen(const settings& s, const std::vector<Var>& both) {
-        return sees_all(s) ? both : std::vector<Var>{both[1]};
-    }
-    /// [., N]: the content weights of one head.
-    template <class Var>
-    static Var by_content(const std::string& name, const Var& cosine, const Var& strength, int head, int slots) {
-        return softmax(name,
-                       map(name + ".sharp", sharpen{}, strength.columns(head, 1), cosine.columns(head * slots, slots)));
+    static Var by_content(const std::string& name, const Var& cosine, const Var& strength, int slots) {
+        return softmax(name, map(name + ".sharp", sharpen{}, strength.spread(slots), cosine), slots);
     }
     template <class Backend>
     static void store(const settings& s, const weights& w, const std::vector<var<Backend>>& content,
@@ -176,21 +168,17 @@ private:
         const auto cosine = cosine_scores("write_cosine", now.memory, z.columns(0, words), s.word);
         const auto read = now.last_read.owner ? now.last_read : now.read_weight;
 
-        auto usage = now.usage;
-        for (int h = 0; h < H; ++h) {
-            const auto written = now.write_weight.columns(h * N, N);
-            usage = map("usage.written", count_write{}, usage, s.usage_gradient ? written : stop_gradient(written));
-        }
-        for (int r = 0; r < R; ++r)
-            usage = map("usage", count_free{}, usage, frees.columns(r, 1), read.columns(r * N, N));
-        now.usage = usage;
+        const auto counted = s.usage_gradient ? now.write_weight : stop_gradient(now.write_weight);
+        auto usage = fold_heads("usage.written", count_write{}, H, now.usage, counted);
+        now.usage = usage = fold_heads("usage", count_free{}, R, usage, frees, read);
 
+        const auto content_weight = by_content("write_content", cosine, strength, N);
         std::vector<var<Backend>> written;
         for (int h = 0; h < H; ++h) {
             const auto by_allocation = allocates.columns(h, 1), gate = writes.columns(h, 1);
             const auto allocation = dnc_allocate("allocation", usage);
-            written.push_back(map("write_weight", choose_slots{}, by_allocation, gate, allocation,
-                                  by_content("write_content", cosine, strength, h, N)));
+            written.push_back(
+                map("write_weight", choose_slots{}, by_allocation, gate, allocation, content_weight.columns(h * N, N)));
             if (h + 1 < H) usage = map("usage.allocated", count_allocation{}, usage, by_allocation, gate, allocation);
         }
         now.write_weight = joined_heads("write_weight", written);

@@ -22,6 +22,7 @@
 // (`input`, facts 4.2).
 
 #include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/heads.hpp>
 #include <engram/graph/ops/least_used.hpp>
 #include <engram/memory/interface.hpp>
 
@@ -97,9 +98,7 @@ struct lru_access {
         if (!s.read_before_write) store(s, w, cue, now);
         const auto key = map("read_key", bounded{}, affine("key", interface_inputs(s.input, cue), w.key));
         const auto cosine = joint_cosine_scores("cosine", now.memory, key, s.word);
-        std::vector<var<Backend>> found;
-        for (int r = 0; r < s.heads; ++r) found.push_back(softmax("read_weight", cosine.columns(r * s.slots, s.slots)));
-        now.last_read = std::exchange(now.read_weight, joined_heads("read_weight", found));
+        now.last_read = std::exchange(now.read_weight, softmax("read_weight", cosine, s.slots));
         if (!s.read_before_write) count(s, now);
         return {{weighted_read("recall", now.read_weight, now.memory, s.word)}, {now.read_weight}, {}};
     }
@@ -144,21 +143,14 @@ private:
                              s.content == "own" ? affine("own", in, w.content) : affine("content_key", in, w.key));
         const auto read = now.last_read.owner ? now.last_read : now.read_weight;
         const auto least = least_used("least_used", now.usage, s.heads);
-        std::vector<var<Backend>> written;
-        for (int r = 0; r < s.heads; ++r)
-            written.push_back(map("write_weight", choose_slots{}, alpha.columns(r, 1),
-                                  read.columns(r * s.slots, s.slots), least.columns(r * s.slots, s.slots)));
-        now.write_weight = joined_heads("write_weight", written);
+        now.write_weight = map("write_weight", choose_slots{}, alpha.spread(s.slots), read, least);
         now.memory = clear_and_add("store", now.memory, least, now.write_weight, add, s.word);
     }
     /// Usage ranks slots and nothing else, so it needs no gradient.
     template <class Backend>
     static void count(const settings& s, state<var<Backend>>& now) {
-        auto usage = map("usage", age{s.decay}, stop_gradient(now.usage));
-        for (int r = 0; r < s.heads; ++r)
-            usage = map("usage", count_use{}, usage, stop_gradient(now.read_weight.columns(r * s.slots, s.slots)),
-                        stop_gradient(now.write_weight.columns(r * s.slots, s.slots)));
-        now.usage = usage;
+        now.usage = fold_heads("usage", count_use{}, s.heads, map("aged", age{s.decay}, stop_gradient(now.usage)),
+                               stop_gradient(now.read_weight), stop_gradient(now.write_weight));
     }
 };
 

@@ -63,12 +63,8 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
                           in("memory", [&] { return memory::begin(g, s.memory, sizes); })};
 
         seen.h = scan(g, start, [&](state& now) {
-            in("controller", [&] {
-                reset_rows(now.controller, seen.reset);
-                return 0;
-            });
+            reset_rows(now, seen.reset);
             const auto read = in("memory", [&] {
-                reset_rows(now.memory, seen.reset);
                 memory::forget(memory_weights, seen.reset, now.memory);
                 return memory::read(s.memory, memory_weights,
                                     std::vector<variable>{seen.x, controller::held(now.controller)}, now.memory);

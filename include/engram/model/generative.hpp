@@ -110,17 +110,11 @@ traced_agent<Backend> wire(controls_reads_infers_writes, const typename Agent::s
     variables code;
     std::optional<variable> decoded;
     out.h = scan(g, start, [&](state& now) {
-        in("controller", [&] {
-            reset_rows(now.controller, reset);
-            return 0;
-        });
+        reset_rows(now, reset);
         in("memory", [&] {
-            reset_rows(now.memory, reset);
             memory::forget(memory_weights, reset, now.memory);
             return 0;
         });
-        now.latent = map("reset.latent", clear_on_reset{}, reset, now.latent);
-        now.reads = map("reset.reads", clear_on_reset{}, reset, now.reads);
         const auto control = [&](variables to) {
             to.insert(to.end(), condition.begin(), condition.end());
             return in("controller",

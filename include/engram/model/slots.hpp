@@ -14,6 +14,7 @@
 #include <engram/core/reflection.hpp>
 #include <engram/graph/graph.hpp>
 #include <engram/graph/image_shape.hpp>
+#include <engram/graph/ops/clear_rows.hpp>
 #include <engram/graph/ops/map.hpp>
 
 namespace engram {
@@ -189,16 +190,10 @@ template <class P>
 concept learner_policy = claims<P, learner_role> && has_settings<P> &&(can_learn<P> || can_infer<P>);
 // [learner]
 
-/// Zero where an episode begins, whatever stood there: x * (1 - reset) would keep a NaN of the dead episode.
-struct clear_on_reset {
-    constexpr auto operator()(auto reset, auto x) const { return select(reset > 0.5, 0, x); }
-};
-
-/// Masks every variable of a state at the rows whose episode begins with this step.
+/// Clears every variable of a state at the rows whose episode begins with this step.
 template <class State, class Var>
 void reset_rows(State& state, const Var& reset) {
-    for_each_leaf(state, "",
-                  [&](const auto& path, Var& leaf) { leaf = map("reset." + path, clear_on_reset{}, reset, leaf); });
+    state = unflatten(state, clear_rows("reset", reset, flatten<Var>(state)));
 }
 
 }  // namespace engram

@@ -15,8 +15,10 @@
 #include <engram/encoder/mlp.hpp>
 #include <engram/encoder/small_conv.hpp>
 #include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/clear_rows.hpp>
 #include <engram/graph/ops/convolution.hpp>
 #include <engram/graph/ops/cpc.hpp>
+#include <engram/graph/ops/heads.hpp>
 #include <engram/graph/ops/knn.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
@@ -50,6 +52,7 @@ ENGRAM_EXTERN template struct simple_operation<cpu<float>, concatenate_kernel, n
 ENGRAM_EXTERN template struct row_maths_operation<cpu<float>, log_softmax_row>;
 ENGRAM_EXTERN template struct row_maths_operation<cpu<float>, softmax_row>;
 ENGRAM_EXTERN template struct row_maths_operation<cpu<float>, sum_row>;
+ENGRAM_EXTERN template struct simple_operation<cpu<float>, clear_rows_kernel, no_settings>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, pick_kernel, no_settings>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, one_hot_kernel, no_settings>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, embed_kernel, parameter>;
@@ -72,9 +75,9 @@ ENGRAM_EXTERN template struct simple_operation<cpu<float>, noise_kernel, noise_s
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, cosine_scores_kernel, matrix_memory_shape>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, weighted_read_kernel, matrix_memory_shape>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, erase_add_kernel, matrix_memory_shape>;
+ENGRAM_EXTERN template struct simple_operation<cpu<float>, mixture_kernel, int>;
 
 ENGRAM_EXTERN template struct map_operation<cpu<float>, lstm_cell, 5>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, clear_on_reset, 2>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, clip_reward, 1>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, centre_pixels, 1>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, add, 2>;

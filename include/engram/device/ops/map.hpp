@@ -14,7 +14,7 @@ template <class Real, class Functor, int N, int M>
 struct map_forward {
     Functor functor;
     device_rows<Real> in[N], out[M];
-    int width;
+    int width, serves[N];
 
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         apply(i / width, i % width, std::make_index_sequence<N>{}, std::make_index_sequence<M>{});
@@ -25,30 +25,33 @@ private:
     ENGRAM_HD void apply(std::ptrdiff_t row, std::ptrdiff_t column, std::index_sequence<I...>,
                          std::index_sequence<O...>) const {
         const auto results =
-            detail::map_tuple(functor(dual<Real, 0>(in[I].row(row)[in[I].width == width ? column : 0])...));
+            detail::map_tuple(functor(dual<Real, 0>(in[I].row(row)[static_cast<int>(column) / serves[I]])...));
         ((out[O].row(row)[column] = static_cast<Real>(value(std::get<O>(results)))), ...);
     }
 };
 
-/// The gradients of the inputs in `sent`, a bit each. With `Across`, one thread sums up a row for an input of one
-/// column; without, each thread gives its number's share.
+/// The gradients of the inputs in `sent`, a bit each. With `Across`, one thread sums up what one column of the only
+/// input sent stands for; without, each thread gives its number's share.
 template <class Real, class Functor, int N, int M, bool Across>
 struct map_backward {
     Functor functor;
     device_rows<Real> in[N], d_in[N], d_out[M];
-    int width;
+    int width, serves[N];
     unsigned sent;
+    int columns;  // with Across: those of the input
 
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         Real slopes[N];
         if constexpr (Across) {
             Real total[N] = {};
-            for (int c = 0; c < width; ++c) {
-                find(i, c, slopes, std::make_index_sequence<N>{});
+            const std::ptrdiff_t row = i / columns, column = i % columns;
+            const int each = width / columns;
+            for (std::ptrdiff_t c = column * each; c < (column + 1) * each; ++c) {
+                find(row, c, slopes, std::make_index_sequence<N>{});
                 for (int k = 0; k < N; ++k) total[k] += slopes[k];
             }
             for (int k = 0; k < N; ++k)
-                if (sent >> k & 1u) d_in[k].take(i, 0, total[k]);
+                if (sent >> k & 1u) d_in[k].take(row, column, total[k]);
         } else {
             find(i / width, i % width, slopes, std::make_index_sequence<N>{});
             for (int k = 0; k < N; ++k)
@@ -60,7 +63,7 @@ private:
     template <std::size_t... I>
     ENGRAM_HD void find(std::ptrdiff_t row, std::ptrdiff_t column, Real* slopes, std::index_sequence<I...>) const {
         const auto results = detail::map_tuple(
-            functor(make_input<static_cast<int>(I)>(in[I].row(row)[in[I].width == width ? column : 0])...));
+            functor(make_input<static_cast<int>(I)>(in[I].row(row)[static_cast<int>(column) / serves[I]])...));
         ((slopes[I] = slope<I>(results, row, column, std::make_index_sequence<M>{})), ...);
     }
     template <std::size_t I, class Results, std::size_t... O>
@@ -90,7 +93,7 @@ struct map_operands<Backend, N, M> : device_kernel<Backend> {
             bool alone = false;
             for (int k = 0; k < i; ++k) alone |= d_in[k] && overlap(d_in[k], d_in[i]);
             if (in[i].width != width)
-                across.push_back(1u << i);
+                across.push_back(i);
             else if (alone)
                 along.push_back(1u << i);
             else
@@ -105,7 +108,8 @@ struct map_operands<Backend, N, M> : device_kernel<Backend> {
 
     int width;
     operand<real> in[N], d_in[N], out[M], d_out[M];
-    std::vector<unsigned> along, across;
+    std::vector<unsigned> along;
+    std::vector<int> across;
 
 private:
     static bool overlap(const operand<real>& a, const operand<real>& b) {
@@ -124,22 +128,26 @@ struct map_kernel<Backend, Functor, N> final
     map_kernel(const binder<Backend>& b, Functor f) : operands(b), functor(f) {}
 
     void forward(int t, int steps) override {
-        map_forward<real, Functor, N, M> body{functor, {}, {}, width};
-        for (int i = 0; i < N; ++i) body.in[i] = {in[i], t};
+        map_forward<real, Functor, N, M> body{functor, {}, {}, width, {}};
+        for (int i = 0; i < N; ++i) {
+            body.in[i] = {in[i], t};
+            body.serves[i] = width / in[i].width;
+        }
         for (int i = 0; i < M; ++i) body.out[i] = {out[i], t};
         this->launch(steps, width, body);
     }
     void backward(int t, int steps) override {
-        for (const unsigned inputs : along) this->launch(steps, width, gradient<false>(t, inputs));
-        for (const unsigned inputs : across) this->launch(steps, 1, gradient<true>(t, inputs));
+        for (const unsigned inputs : along) this->launch(steps, width, gradient<false>(t, inputs, width));
+        for (const int i : across) this->launch(steps, in[i].width, gradient<true>(t, 1u << i, in[i].width));
     }
 
 private:
     template <bool Across>
-    map_backward<real, Functor, N, M, Across> gradient(int t, unsigned inputs) const {
-        map_backward<real, Functor, N, M, Across> body{functor, {}, {}, {}, width, inputs};
+    map_backward<real, Functor, N, M, Across> gradient(int t, unsigned inputs, int columns) const {
+        map_backward<real, Functor, N, M, Across> body{functor, {}, {}, {}, width, {}, inputs, columns};
         for (int i = 0; i < N; ++i) {
             body.in[i] = {in[i], t};
+            body.serves[i] = width / in[i].width;
             body.d_in[i] = {d_in[i], t};
         }
         for (int i = 0; i < M; ++i) body.d_out[i] = {d_out[i], t};

@@ -13,7 +13,7 @@ namespace engram {
 
 // --- concatenation ---
 
-/// Columns of up to eight values to columns of as many others.
+/// Columns of up to eight values to columns of as many others; a source that is not there is zero.
 template <class Real>
 struct copy_columns {
     static constexpr int most = 8;
@@ -29,15 +29,41 @@ struct copy_columns {
     void add(const device_rows<Real>& source, const device_rows<Real>& target) {
         from[count] = source;
         to[count++] = target;
-        width += source.width;
+        width += target.width;
     }
-    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+    ENGRAM_HD void copy(std::ptrdiff_t i, bool cleared) const {
         const std::ptrdiff_t row = i / width;
         int column = static_cast<int>(i % width), p = 0;
-        while (column >= from[p].width) column -= from[p++].width;
-        to[p].take(row, column, from[p].row(row)[column]);
+        while (column >= to[p].width) column -= to[p++].width;
+        to[p].take(row, column, cleared || !from[p].wanted() ? Real(0) : from[p].row(row)[column]);
     }
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const { copy(i, false); }
 };
+
+/// An input and an output of the same columns.
+template <class Real>
+struct copied_part {
+    operand<Real> in, d_in, out, d_out;
+};
+
+/// Calls launch(columns) for all parts at once, but for those of one variable, whose gradients are added one after the
+/// other.
+template <class Real, class Launch>
+void for_columns(const std::vector<copied_part<Real>>& parts, operand<Real> copied_part<Real>::*from,
+                 operand<Real> copied_part<Real>::*to, int t, Launch launch) {
+    copy_columns<Real> some;
+    const auto send = [&] {
+        if (some.count > 0) launch(some);
+        some = {};
+    };
+    for (const copied_part<Real>& p : parts) {
+        if (!(p.*to)) continue;
+        const device_rows<Real> target(p.*to, t);
+        if (some.count == copy_columns<Real>::most || some.shares(target)) send();
+        some.add({p.*from, t}, target);
+    }
+    send();
+}
 
 template <device_backend Backend>
 struct concatenate_kernel<Backend> final : device_kernel<Backend> {
@@ -56,31 +82,18 @@ struct concatenate_kernel<Backend> final : device_kernel<Backend> {
             parts.push_back(p);
         }
     }
-    void forward(int t, int steps) override { copy(&part::in, &part::out, t, steps); }
-    void backward(int t, int steps) override { copy(&part::d_out, &part::d_in, t, steps); }
-
-private:
-    struct part {
-        operand<real> in, d_in, out, d_out;  // out: its columns of it
-    };
-
-    /// One launch for all parts, but for those of one variable, whose gradients are added one after the other.
-    void copy(operand<real> part::*from, operand<real> part::*to, int t, int steps) {
-        copy_columns<real> some;
-        const auto send = [&] {
-            if (some.count > 0) this->launch(steps, some.width, some);
-            some = {};
-        };
-        for (const part& p : parts) {
-            if (!(p.*to) || !(p.*from)) continue;
-            const device_rows<real> target(p.*to, t);
-            if (some.count == copy_columns<real>::most || some.shares(target)) send();
-            some.add({p.*from, t}, target);
-        }
-        send();
+    void forward(int t, int steps) override {
+        for_columns<real>(parts, &part::in, &part::out, t,
+                          [&](const copy_columns<real>& some) { this->launch(steps, some.width, some); });
+    }
+    void backward(int t, int steps) override {
+        for_columns<real>(parts, &part::d_out, &part::d_in, t,
+                          [&](const copy_columns<real>& some) { this->launch(steps, some.width, some); });
     }
 
-    std::vector<part> parts;
+private:
+    using part = copied_part<real>;
+    std::vector<part> parts;  // out: its columns of the whole
 };
 
 // --- softmax family and sums ---
@@ -137,9 +150,12 @@ template <class Real, class Maths>
 struct row_forward {
     static constexpr int lanes = 32;
     device_rows<Real> in, out;
+    int groups;
     template <class Block>
-    ENGRAM_HD void operator()(Block& block, int row) const {
-        block_maths<Maths>::forward(block, static_cast<const Real*>(in.row(row)), in.width, out.row(row));
+    ENGRAM_HD void operator()(Block& block, int index) const {
+        const int row = index / groups, i = index % groups, group = in.width / groups, made = out.width / groups;
+        block_maths<Maths>::forward(block, static_cast<const Real*>(in.row(row)) + i * group, group,
+                                    out.row(row) + i * made);
     }
 };
 
@@ -147,10 +163,14 @@ template <class Real, class Maths>
 struct row_backward {
     static constexpr int lanes = 32;
     device_rows<Real> out, d_out, d_in;
+    int groups;
     template <class Block>
-    ENGRAM_HD void operator()(Block& block, int row) const {
-        block_maths<Maths>::slopes(block, static_cast<const Real*>(out.row(row)),
-                                   static_cast<const Real*>(d_out.row(row)), d_in.width, d_in, row);
+    ENGRAM_HD void operator()(Block& block, int index) const {
+        const int row = index / groups, i = index % groups, group = d_in.width / groups, made = out.width / groups;
+        device_rows<Real> to = d_in;
+        to.data += i * group;
+        block_maths<Maths>::slopes(block, static_cast<const Real*>(out.row(row)) + i * made,
+                                   static_cast<const Real*>(d_out.row(row)) + i * made, group, to, row);
     }
 };
 
@@ -158,15 +178,22 @@ template <device_backend Backend, class Maths>
 struct row_maths_kernel<Backend, Maths> final : device_kernel<Backend> {
     using real = typename Backend::real;
 
-    explicit row_maths_kernel(const binder<Backend>& b)
-        : device_kernel<Backend>(b), in(b.in(0)), d_in(b.d_in(0)), out(b.out(0)), d_out(b.d_out(0)) {}
+    row_maths_kernel(const binder<Backend>& b, int group)
+        : device_kernel<Backend>(b),
+          in(b.in(0)),
+          d_in(b.d_in(0)),
+          out(b.out(0)),
+          d_out(b.d_out(0)),
+          groups(in.width / group) {}
     void forward(int t, int steps) override {
-        this->launch_blocks(steps, 1, 32, row_forward<real, Maths>{{in, t}, {out, t}});
+        this->launch_blocks(steps, groups, 32, row_forward<real, Maths>{{in, t}, {out, t}, groups});
     }
     void backward(int t, int steps) override {
-        if (d_in) this->launch_blocks(steps, 1, 32, row_backward<real, Maths>{{out, t}, {d_out, t}, {d_in, t}});
+        if (d_in)
+            this->launch_blocks(steps, groups, 32, row_backward<real, Maths>{{out, t}, {d_out, t}, {d_in, t}, groups});
     }
     operand<real> in, d_in, out, d_out;
+    int groups;
 };
 
 // --- picks ---

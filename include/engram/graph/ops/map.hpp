@@ -5,8 +5,9 @@
 //
 // A functor `auto operator()(auto... x) const` runs on SIMD packs in the forward sweep and on activity-masked duals of
 // packs in the backward sweep, so a fused LSTM cell, a gate or a loss needs no hand-written derivative. It returns one
-// number or a tuple of them. Inputs are [T, B, F] or one column wide, which is used for all F columns; outputs are
-// [T, B, F]. Use `select` instead of `if`, and `auto` locals.
+// number or a tuple of them. Inputs are [T, B, F], or one column wide, which is used for all F columns, or spread, each
+// of F / n columns for n of them (var::spread: one number a head, heads side by side); outputs are [T, B, F]. Use
+// `select` instead of `if`, and `auto` locals.
 
 #include <algorithm>
 #include <initializer_list>
@@ -60,11 +61,13 @@ template <class Backend, int N, int M>
 struct map_operands : kernel<Backend> {
     using real = typename Backend::real;
 
-    explicit map_operands(const binder<Backend>& b) : batch(b.batch()), width(b.out(0).width) {
+    explicit map_operands(const binder<Backend>& b) : batch(b.batch()), width(b.out(0).width), piece(b.out(0).width) {
         for (int i = 0; i < N; ++i) {
             in[i] = b.in(static_cast<std::size_t>(i));
             d_in[i] = b.d_in(static_cast<std::size_t>(i));
             broadcast[i] = in[i].width != width;
+            serves[i] = width / in[i].width;
+            if (broadcast[i]) piece = std::min(piece, serves[i]);
         }
         for (int i = 0; i < M; ++i) {
             out[i] = b.out(static_cast<std::size_t>(i));
@@ -77,9 +80,10 @@ struct map_operands : kernel<Backend> {
         for (int i = 0; i < M; ++i) dense &= out[i].stride == width;
     }
 
-    int batch, width;
+    int batch, width, piece;  // piece: columns of a row in which no broadcast input moves on
     operand<real> in[N], d_in[N], out[M], d_out[M];
     bool broadcast[N];
+    int serves[N];  // columns of the output for which one of the input stands
     bool dense;
 };
 
@@ -93,12 +97,14 @@ struct map_kernel final : map_operands<Backend, N, detail::map_outputs<typename 
     map_kernel(const binder<Backend>& b, Functor f) : operands(b), functor(f) {}
 
     void forward(int t, int steps) override {
-        if (dense) return forward_row(t, 0, steps * batch * width);
-        for (int r = 0; r < steps * batch; ++r) forward_row(t, r, width);
+        if (dense) return forward_piece(t, 0, 0, steps * batch * width);
+        for (int r = 0; r < steps * batch; ++r)
+            for (int first = 0; first < width; first += piece) forward_piece(t, r, first, piece);
     }
     void backward(int t, int steps) override {
-        if (dense) return backward_row(t, 0, steps * batch * width);
-        for (int r = 0; r < steps * batch; ++r) backward_row(t, r, width);
+        if (dense) return backward_piece(t, 0, 0, steps * batch * width);
+        for (int r = 0; r < steps * batch; ++r)
+            for (int first = 0; first < width; first += piece) backward_piece(t, r, first, piece);
     }
 
 private:
@@ -117,11 +123,14 @@ private:
         }
     }
 
-    void forward_row(int t, int row, int n) {
+    /// The column of input i that belongs to column `first` of the output.
+    int column(int i, int first) const { return first == 0 || !broadcast[i] ? first : first / serves[i]; }
+
+    void forward_piece(int t, int row, int first, int n) {
         const real* x[N];
         real* y[M];
-        for (int i = 0; i < N; ++i) x[i] = in[i].at(t) + row * in[i].stride;
-        for (int i = 0; i < M; ++i) y[i] = out[i].at(t) + row * out[i].stride;
+        for (int i = 0; i < N; ++i) x[i] = in[i].at(t) + row * in[i].stride + column(i, first);
+        for (int i = 0; i < M; ++i) y[i] = out[i].at(t) + row * out[i].stride + first;
         forward_columns(x, y, n, std::make_index_sequence<N>{}, std::make_index_sequence<M>{});
     }
 
@@ -159,7 +168,7 @@ private:
     }
 
     template <std::size_t... I>
-    void backward_columns(const real* const* x, const real* const* dy, real* const* dx, int n,
+    void backward_columns(const real* const* x, const real* const* dy, real* const* dx, const bool* add, int n,
                           std::index_sequence<I...>) {
         lanes total[N] = {((void)I, lanes(real(0)))...};
         const auto f = functor;
@@ -175,23 +184,27 @@ private:
             block(c, lanes::width, [](const real* p) { return lanes::load(p); });
         if (c < n) block(c, n - c, [left = n - c](const real* p) { return lanes::load(p, left); });
         for (int i = 0; i < N; ++i)
-            if (broadcast[i] && dx[i]) *dx[i] = d_in[i].accumulate ? *dx[i] + total[i].sum() : total[i].sum();
+            if (broadcast[i] && dx[i]) *dx[i] = add[i] ? *dx[i] + total[i].sum() : total[i].sum();
     }
 
-    void backward_row(int t, int row, int n) {
+    void backward_piece(int t, int row, int first, int n) {
         const real* x[N];
         const real* dy[M];
         real* dx[N];
+        bool add[N];
         for (int i = 0; i < N; ++i) {
-            x[i] = in[i].at(t) + row * in[i].stride;
-            dx[i] = d_in[i] ? d_in[i].at(t) + row * d_in[i].stride : nullptr;
+            const int c = column(i, first);
+            x[i] = in[i].at(t) + row * in[i].stride + c;
+            dx[i] = d_in[i] ? d_in[i].at(t) + row * d_in[i].stride + c : nullptr;
+            add[i] = d_in[i].accumulate || first > c * serves[i];
         }
-        for (int i = 0; i < M; ++i) dy[i] = d_out[i] ? d_out[i].at(t) + row * d_out[i].stride : nullptr;
-        backward_columns(x, dy, dx, n, std::make_index_sequence<N>{});
+        for (int i = 0; i < M; ++i) dy[i] = d_out[i] ? d_out[i].at(t) + row * d_out[i].stride + first : nullptr;
+        backward_columns(x, dy, dx, add, n, std::make_index_sequence<N>{});
     }
 
-    using operands::batch, operands::width, operands::in, operands::d_in, operands::out, operands::d_out;
-    using operands::broadcast, operands::dense;
+    using operands::batch, operands::width, operands::piece, operands::in, operands::d_in, operands::out,
+        operands::d_out;
+    using operands::broadcast, operands::serves, operands::dense;
 
     Functor functor;
 };
@@ -213,11 +226,14 @@ std::vector<var<Backend>> trace_map(std::unique_ptr<operation<Backend>> op, std:
                                     std::size_t outputs) {
     graph<Backend>& g = *inputs.begin()->owner;
     const std::string name = op->name;
-    for (const var<Backend>& v : inputs) op->inputs.push_back(g.own(name, v));
     int width = 1;
-    for (const view& v : op->inputs) width = std::max(width, v.width);
-    for (const view& v : op->inputs)
-        require(v.width == width || v.width == 1, g.full_name(name), ": inputs of ", width, " and ", v.width,
+    for (var<Backend> v : inputs) {
+        width = std::max(width, v.width * std::exchange(v.stands_for, 1));
+        op->inputs.push_back(g.own(name, v));
+    }
+    for (const var<Backend>& v : inputs)
+        require(v.width * v.stands_for == width || (v.width == 1 && v.stands_for == 1), g.full_name(name),
+                ": inputs of ", width, " and ", v.width * v.stands_for,
                 " columns do not go together; widths must be equal or 1");
     const extent rows = g.common_rows(op->inputs);
     return g.add(std::move(op), std::vector<int>(outputs, width), rows);

@@ -112,53 +112,66 @@ var<Backend> record(const std::string& name, const std::vector<var<Backend>>& pa
 
 // --- softmax family and sums: maths of one row ---
 
-/// Applies Maths row by row: forward(x, n, y) and slopes(y, dy, n, dx) for n input columns.
+/// Applies Maths to every group of columns: forward(x, n, y) and slopes(y, dy, n, dx) for the n columns of a group.
 template <class Backend, class Maths>
 struct row_maths_kernel final : kernel<Backend> {
     using real = typename Backend::real;
 
-    explicit row_maths_kernel(const binder<Backend>& b)
+    row_maths_kernel(const binder<Backend>& b, int columns)
         : batch(b.batch()),
+          group(columns),
           in(b.in(0)),
           d_in(b.d_in(0)),
           out(b.out(0)),
           d_out(b.d_out(0)),
-          slope(d_in ? static_cast<std::size_t>(in.width) : 0) {}
+          groups(in.width / group),
+          slope(d_in ? static_cast<std::size_t>(group) : 0) {}
     void forward(int t, int steps) override {
+        const int made = out.width / groups;
         for (int r = 0; r < steps * batch; ++r)
-            Maths::forward(in.at(t) + r * in.stride, in.width, out.at(t) + r * out.stride);
+            for (int i = 0; i < groups; ++i)
+                Maths::forward(in.at(t) + r * in.stride + i * group, group, out.at(t) + r * out.stride + i * made);
     }
     void backward(int t, int steps) override {
         if (!d_in) return;
-        for (int r = 0; r < steps * batch; ++r) {
-            real* const dx = d_in.at(t) + r * d_in.stride;
-            real* const to = d_in.accumulate ? slope.data() : dx;
-            Maths::slopes(out.at(t) + r * out.stride, d_out.at(t) + r * d_out.stride, in.width, to);
-            if (d_in.accumulate)
-                for (int f = 0; f < in.width; ++f) dx[f] += to[f];
-        }
+        const int made = out.width / groups;
+        for (int r = 0; r < steps * batch; ++r)
+            for (int i = 0; i < groups; ++i) {
+                real* const dx = d_in.at(t) + r * d_in.stride + i * group;
+                real* const to = d_in.accumulate ? slope.data() : dx;
+                Maths::slopes(out.at(t) + r * out.stride + i * made, d_out.at(t) + r * d_out.stride + i * made, group,
+                              to);
+                if (d_in.accumulate)
+                    for (int f = 0; f < group; ++f) dx[f] += to[f];
+            }
     }
-    int batch;
+    int batch, group;
     operand<real> in, d_in, out, d_out;
+    int groups;
     std::vector<real> slope;
 };
 
 template <class Backend, class Maths>
 struct row_maths_operation final : operation<Backend> {
+    int group = 0;
     std::unique_ptr<kernel<Backend>> bind(const binder<Backend>& b) const override {
-        return bind_kernel<row_maths_kernel<Backend, Maths>>(b);
+        return bind_kernel<row_maths_kernel<Backend, Maths>>(b, group);
     }
 };
 
-/// Maths that sees whole rows, such as softmax: [., width] of x.
+/// Maths that sees whole rows, such as softmax, or every `group` columns of a row by themselves: `made` columns of
+/// each.
 template <class Maths, class Backend>
-var<Backend> apply_to_rows(const std::string& name, const var<Backend>& x, int width) {
+var<Backend> apply_to_rows(const std::string& name, const var<Backend>& x, int group, int made) {
     graph<Backend>& g = *x.owner;
+    require(group > 0 && x.width % group == 0, g.full_name(name), ": ", x.width,
+            " columns do not divide into groups of ", group);
     auto op = std::make_unique<row_maths_operation<Backend, Maths>>();
     op->name = name;
+    op->group = group;
     op->inputs = {g.own(name, x)};
     const extent rows = g.common_rows(op->inputs);
-    return g.add(std::move(op), {width}, rows)[0];
+    return g.add(std::move(op), {x.width / group * made}, rows)[0];
 }
 
 struct log_softmax_row {
@@ -222,19 +235,29 @@ struct sum_row {
 /// x - log sum exp x over the columns of a row.
 template <class Backend>
 var<Backend> log_softmax(const std::string& name, const var<Backend>& x) {
-    return apply_to_rows<log_softmax_row>(name, x, x.width);
+    return apply_to_rows<log_softmax_row>(name, x, x.width, x.width);
 }
 
-/// exp(x) / sum exp(x) over the columns of a row.
+/// exp(x) / sum exp(x) over every `group` columns of a row (heads side by side).
+template <class Backend>
+var<Backend> softmax(const std::string& name, const var<Backend>& x, int group) {
+    return apply_to_rows<softmax_row>(name, x, group, group);
+}
+/// The same over all columns of a row.
 template <class Backend>
 var<Backend> softmax(const std::string& name, const var<Backend>& x) {
-    return apply_to_rows<softmax_row>(name, x, x.width);
+    return softmax(name, x, x.width);
 }
 
+/// [T, B, F / group]: sums over every `group` columns of a row.
+template <class Backend>
+var<Backend> sum_columns(const std::string& name, const var<Backend>& x, int group) {
+    return apply_to_rows<sum_row>(name, x, group, 1);
+}
 /// [T, B, 1]: sum over the columns of a row.
 template <class Backend>
 var<Backend> sum_columns(const std::string& name, const var<Backend>& x) {
-    return apply_to_rows<sum_row>(name, x, 1);
+    return sum_columns(name, x, x.width);
 }
 
 // --- picks ---

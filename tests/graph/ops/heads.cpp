@@ -1,0 +1,116 @@
+// Heads side by side: against plain loops, gradients against central differences, and what is refused.
+
+#include "heads.hpp"
+
+#include <cmath>
+
+using namespace heads_test;
+
+namespace {
+
+template <class Real>
+double worst_difference_from_loops(int N, int H, int K) {
+    using backend = cpu<Real>;
+    const int T = 2, B = 2;
+    traced<backend> m(N, H, K);
+    std::vector<var<backend>> shown{m.blended, m.soft, m.sums, m.mixed, m.released, m.decayed};
+    shown.insert(shown.end(), m.cleared.begin(), m.cleared.end());
+    program<backend> p(m.g, m.store, {.steps = T, .batch = B}, shown);
+    fill(p, m.g);
+    p.forward();
+    const auto in = [&](const std::string& name, int row, int i) {
+        const auto all = p.input(name);
+        return static_cast<double>(all[static_cast<std::size_t>(row) * (all.size() / (T * B)) + std::size_t(i)]);
+    };
+    double worst = 0;
+    const auto compare = [&](const var<backend>& v, int row, int i, double expected) {
+        worst = std::max(worst, std::abs(static_cast<double>(p.output(v).data[row * v.width + i]) - expected));
+    };
+    for (int r = 0; r < T * B; ++r) {
+        std::vector<double> y(static_cast<std::size_t>(N)), d(y);
+        for (int n = 0; n < N; ++n) y[std::size_t(n)] = d[std::size_t(n)] = in("start", r, n);
+        for (int h = 0; h < H; ++h) {
+            double total = 0, sum = 0;
+            for (int n = 0; n < N; ++n) total += std::exp(in("x", r, h * N + n));
+            const double gate = in("gate", r, h);
+            for (int n = 0; n < N; ++n) {
+                const double x = in("x", r, h * N + n), soft = std::exp(x) / total;
+                sum += x;
+                compare(m.blended, r, h * N + n, std::tanh(in("whole", r, 0) + gate) * x + gate * gate);
+                compare(m.soft, r, h * N + n, soft);
+                double mixed = 0;
+                for (int k = 0; k < K; ++k)
+                    mixed += in("shares", r, h * K + k) * in(message("value.", k), r, h * N + n);
+                compare(m.mixed, r, h * N + n, mixed);
+                double& u = y[std::size_t(n)];
+                u = std::min(u * std::max(1 - gate * x, 0.0), 2.0) + x * x;
+                d[std::size_t(n)] = 0.5 * d[std::size_t(n)] + soft;
+            }
+            compare(m.sums, r, h, sum);
+        }
+        for (int n = 0; n < N; ++n) {
+            compare(m.released, r, n, y[std::size_t(n)]);
+            compare(m.decayed, r, n, d[std::size_t(n)]);
+        }
+        for (int k = 0; k < K; ++k)
+            for (int i = 0; i < H * N; ++i)
+                compare(m.cleared[std::size_t(k)], r, i, in("reset", r, 0) > 0.5 ? 0 : in(message("value.", k), r, i));
+    }
+    return worst;
+}
+
+}  // namespace
+
+TEST_CASE("forward equals plain loops") {
+    for (const auto& [N, H, K] :
+         {std::array{3, 2, 3}, std::array{16, 4, 3}, std::array{21, 1, 2}, std::array{2, 3, 9}}) {
+        CHECK(worst_difference_from_loops<double>(N, H, K) < 1e-13);
+        CHECK(worst_difference_from_loops<float>(N, H, K) < 2e-5);
+    }
+}
+
+TEST_CASE("gradients agree with central differences, alone and through a scan") {
+    gradients_agree<cpu<double>>(3, 2, 3);
+    gradients_agree<cpu<double>>(9, 1, 2);
+}
+
+TEST_CASE("a cleared row forgets what is no number, and passes no gradient") {
+    using backend = cpu<double>;
+    auto store = std::make_shared<parameters<double>>(1);
+    graph<backend> g(store);
+    const auto x = g.input("x", 2, extent::sequence, true), reset = g.input("reset", 1);
+    const auto y = clear_rows<backend>("clear", reset, {x})[0];
+    add_loss("loss", sum_columns("sum", y));
+    program<backend> p(g, store, {.steps = 1, .batch = 2, .gradients = true}, {y, x});
+    const double nan = std::nan("");
+    std::ranges::copy(std::array{nan, nan, 3.0, 4.0}, p.input("x").begin());
+    std::ranges::copy(std::array{1.0, 0.0}, p.input("reset").begin());
+    p.forward();
+    p.backward();
+    CHECK(std::ranges::equal(std::span(p.output(y).data, 4), std::array{0.0, 0.0, 3.0, 4.0}));
+    CHECK(std::ranges::equal(std::span(p.gradient_of(x).data, 4), std::array{0.0, 0.0, 1.0, 1.0}));
+}
+
+TEST_CASE("widths that are not those of heads are refused in one sentence") {
+    using backend = cpu<double>;
+    graph<backend> g(std::make_shared<parameters<double>>(1));
+    const auto x = g.input("x", 6), gate = g.input("gate", 2), start = g.input("start", 3);
+    CHECK_THROWS_WITH(map("wide", times{}, gate, x),
+                      "wide: inputs of 6 and 2 columns do not go together; widths must be equal or 1");
+    CHECK_THROWS_WITH(map("wide", times{}, gate.spread(2), x),
+                      "wide: inputs of 6 and 4 columns do not go together; widths must be equal or 1");
+    CHECK_THROWS_WITH(softmax("soft", gate.spread(3)), "soft: spread columns are for maps alone");
+    CHECK_THROWS_WITH(gate.spread(0), "spread: a column cannot stand for 0 columns");
+    CHECK_THROWS_WITH(softmax("soft", x, 4), "soft: 6 columns do not divide into groups of 4");
+    CHECK_THROWS_WITH(mixture<backend>("mix", gate, {x, start}, 3),
+                      "mix: values of 6 and 3 columns, expected the same for every value, a multiple of the 3 columns "
+                      "of a head");
+    CHECK_THROWS_WITH(mixture<backend>("mix", gate, {x, g.input("other", 6)}, 3),
+                      "mix: 2 heads of 2 values need 4 shares, not 2");
+    CHECK_THROWS_WITH(mixture<backend>("mix", g.input("four", 4), {x, x}, 3),
+                      "mix: two inputs share columns; give one of them as a copy");
+    CHECK_THROWS_WITH(fold_heads("fold", decay{}, 2, start, g.input("five", 5)),
+                      "fold: 5 columns for 2 heads; expected one a head, or 3 a head as there are in what they change");
+    CHECK_THROWS_WITH(fold_heads("fold", decay{}, 0, start, x), "fold: 0 heads; at least one is needed");
+    CHECK_THROWS_WITH(clear_rows<backend>("clear", gate, {x}), "clear: reset is one column, not 2");
+}
