@@ -94,7 +94,6 @@ struct dnc {
         if (!s.read_before_write) store(s, w, cue, now);
         const int N = s.slots, R = s.read_heads, H = s.write_heads, keys = R * s.word;
         const auto z = affine("read", interface_inputs(s.input, cue), w.read);
-        const auto strength = map("read_strength", positive{s.strength_offset}, z.columns(keys, R));
         const auto cosine = cosine_scores("read_cosine", now.memory, z.columns(0, keys), s.word);
 
         const auto written = sum_columns("written", now.write_weight, N).spread(N);
@@ -109,7 +108,7 @@ struct dnc {
         }
         now.precedence = precedence;
         ways.insert(ways.end(), forward.begin(), forward.end());
-        ways.push_back(by_content("read_content", cosine, strength, N));
+        ways.push_back(content_weights("read_content", cosine, z.columns(keys, R), s.strength_offset));
         const auto mode = softmax("read_mode", z.columns(keys + R, R * modes(s)), modes(s));
         now.last_read = std::exchange(now.read_weight, mixture("read_weight", mode, ways, N));
         return {{weighted_read("recall", now.read_weight, now.memory, s.word)}, {now.read_weight}, {}};
@@ -121,13 +120,6 @@ struct dnc {
     }
 
     // Public: nvcc takes no functor whose name is private.
-    struct positive {
-        double offset;
-        constexpr auto operator()(auto x) const { return softplus(x + offset); }
-    };
-    struct sharpen {
-        constexpr auto operator()(auto strength, auto cosine) const { return strength * cosine; }
-    };
     // Weights may be a rounding error above one; usage stays in [0, 1].
     struct count_write {
         constexpr auto operator()(auto usage, auto written) const { return min(usage + (1 - usage) * written, 1); }
@@ -151,11 +143,6 @@ struct dnc {
 
 private:
     static int modes(const settings& s) { return 2 * s.write_heads + 1; }
-    /// [., heads * N]: the content weights of all heads.
-    template <class Var>
-    static Var by_content(const std::string& name, const Var& cosine, const Var& strength, int slots) {
-        return softmax(name, map(name + ".sharp", sharpen{}, strength.spread(slots), cosine), slots);
-    }
     template <class Backend>
     static void store(const settings& s, const weights& w, const std::vector<var<Backend>>& content,
                       state<var<Backend>>& now) {
@@ -164,7 +151,7 @@ private:
         const auto gates = map("gates", squash{}, z.columns(2 * words, words + R + 2 * H));
         const auto erase = gates.columns(0, words), frees = gates.columns(words, R),
                    allocates = gates.columns(words + R, H), writes = gates.columns(words + R + H, H);
-        const auto strength = map("write_strength", positive{s.strength_offset}, z.columns(3 * words + R + 2 * H, H));
+        const auto strength = z.columns(3 * words + R + 2 * H, H);
         const auto cosine = cosine_scores("write_cosine", now.memory, z.columns(0, words), s.word);
         const auto read = now.last_read.owner ? now.last_read : now.read_weight;
 
@@ -172,7 +159,7 @@ private:
         auto usage = fold_heads("usage.written", count_write{}, H, now.usage, counted);
         now.usage = usage = fold_heads("usage", count_free{}, R, usage, frees, read);
 
-        const auto content_weight = by_content("write_content", cosine, strength, N);
+        const auto content_weight = content_weights("write_content", cosine, strength, s.strength_offset);
         std::vector<var<Backend>> written;
         for (int h = 0; h < H; ++h) {
             const auto by_allocation = allocates.columns(h, 1), gate = writes.columns(h, 1);

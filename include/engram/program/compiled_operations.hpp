@@ -76,6 +76,7 @@ ENGRAM_EXTERN template struct simple_operation<cpu<float>, cosine_scores_kernel,
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, weighted_read_kernel, matrix_memory_shape>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, erase_add_kernel, matrix_memory_shape>;
 ENGRAM_EXTERN template struct simple_operation<cpu<float>, mixture_kernel, int>;
+ENGRAM_EXTERN template struct simple_operation<cpu<float>, content_weights_kernel, double>;
 
 ENGRAM_EXTERN template struct map_operation<cpu<float>, lstm_cell, 5>;
 ENGRAM_EXTERN template struct map_operation<cpu<float>, clip_reward, 1>;

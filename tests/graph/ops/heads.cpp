@@ -13,7 +13,7 @@ double worst_difference_from_loops(int N, int H, int K) {
     using backend = cpu<Real>;
     const int T = 2, B = 2;
     traced<backend> m(N, H, K);
-    std::vector<var<backend>> shown{m.blended, m.soft, m.sums, m.mixed, m.released, m.decayed};
+    std::vector<var<backend>> shown{m.blended, m.soft, m.sums, m.mixed, m.released, m.decayed, m.content};
     shown.insert(shown.end(), m.cleared.begin(), m.cleared.end());
     program<backend> p(m.g, m.store, {.steps = T, .batch = B}, shown);
     fill(p, m.g);
@@ -30,14 +30,18 @@ double worst_difference_from_loops(int N, int H, int K) {
         std::vector<double> y(static_cast<std::size_t>(N)), d(y);
         for (int n = 0; n < N; ++n) y[std::size_t(n)] = d[std::size_t(n)] = in("start", r, n);
         for (int h = 0; h < H; ++h) {
-            double total = 0, sum = 0;
-            for (int n = 0; n < N; ++n) total += std::exp(in("x", r, h * N + n));
-            const double gate = in("gate", r, h);
+            double total = 0, sum = 0, sharpened = 0;
+            const double gate = in("gate", r, h), sharp = std::log1p(std::exp(gate + 0.3));
+            for (int n = 0; n < N; ++n) {
+                total += std::exp(in("x", r, h * N + n));
+                sharpened += std::exp(sharp * in("x", r, h * N + n));
+            }
             for (int n = 0; n < N; ++n) {
                 const double x = in("x", r, h * N + n), soft = std::exp(x) / total;
                 sum += x;
                 compare(m.blended, r, h * N + n, std::tanh(in("whole", r, 0) + gate) * x + gate * gate);
                 compare(m.soft, r, h * N + n, soft);
+                compare(m.content, r, h * N + n, std::exp(sharp * x) / sharpened);
                 double mixed = 0;
                 for (int k = 0; k < K; ++k)
                     mixed += in("shares", r, h * K + k) * in(message("value.", k), r, h * N + n);
@@ -111,6 +115,8 @@ TEST_CASE("widths that are not those of heads are refused in one sentence") {
                       "mix: two inputs share columns; give one of them as a copy");
     CHECK_THROWS_WITH(fold_heads("fold", decay{}, 2, start, g.input("five", 5)),
                       "fold: 5 columns for 2 heads; expected one a head, or 3 a head as there are in what they change");
+    CHECK_THROWS_WITH(content_weights("content", g.input("seven", 7), gate),
+                      "content: cosines of 7 columns do not divide among 2 strengths");
     CHECK_THROWS_WITH(fold_heads("fold", decay{}, 0, start, x), "fold: 0 heads; at least one is needed");
     CHECK_THROWS_WITH(clear_rows<backend>("clear", gate, {x}), "clear: reset is one column, not 2");
 }

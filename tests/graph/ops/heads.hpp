@@ -1,10 +1,12 @@
 #pragma once
-// What heads side by side compute, traced for any backend: spread maps, groups, mixtures, folds and cleared rows.
+// What heads side by side compute, traced for any backend: spread maps, groups, mixtures, folds, content weights,
+// cleared rows.
 
 #include <doctest/doctest.h>
 
 #include <engram/graph/check_gradients.hpp>
 #include <engram/graph/ops/clear_rows.hpp>
+#include <engram/graph/ops/dnc.hpp>
 #include <engram/graph/ops/heads.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
@@ -39,7 +41,7 @@ struct traced {
     graph<Backend> g{store};
     var<Backend> x, gate, whole, start, reset, shares;
     std::vector<var<Backend>> values;
-    var<Backend> blended, soft, sums, mixed, released, decayed, scanned;
+    var<Backend> blended, soft, sums, mixed, released, decayed, content, scanned;
     std::vector<var<Backend>> cleared;
 
     traced(int slots, int heads, int mixed_values) : N(slots), H(heads), K(mixed_values) {
@@ -57,6 +59,7 @@ struct traced {
         mixed = mixture("mixed", shares, values, N);
         released = fold_heads("released", release{}, H, start, gate, x);
         decayed = fold_heads("decayed", decay{}, H, start, soft);
+        content = content_weights("content", x, gate, 0.3);
         cleared = clear_rows("cleared", reset, values);
         // The same within a scan, where gradients meet what later steps sent back.
         const carried<var<Backend>> begin{g.state("slots", N), g.state("heads", H * N)};
@@ -67,7 +70,8 @@ struct traced {
             return s.slots;
         });
         int i = 0;
-        for (const auto& y : {blended, soft, sums, mixed, released, decayed, scanned}) add(message("loss.", i++), y);
+        for (const auto& y : {blended, soft, sums, mixed, released, decayed, content, scanned})
+            add(message("loss.", i++), y);
         for (const auto& y : cleared) add(message("loss.", i++), y);
     }
 
@@ -114,7 +118,7 @@ void gradients_agree(int N, int H, int K) {
 template <class Backend>
 std::vector<double> numbers_of(int N, int H, int K, thread_order order = thread_order::ascending) {
     traced<Backend> m(N, H, K);
-    std::vector<var<Backend>> outputs{m.blended, m.soft, m.sums, m.mixed, m.released, m.decayed, m.scanned};
+    std::vector<var<Backend>> outputs{m.blended, m.soft, m.sums, m.mixed, m.released, m.decayed, m.content, m.scanned};
     outputs.insert(outputs.end(), m.cleared.begin(), m.cleared.end());
     std::vector<var<Backend>> inputs{m.x, m.gate, m.whole, m.start, m.shares};
     inputs.insert(inputs.end(), m.values.begin(), m.values.end());
