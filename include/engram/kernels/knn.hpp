@@ -155,13 +155,13 @@ knn_found knn_look_twice(const knn_ring<float>& ring, const float* query, int va
     return {k, looked + candidates};
 }
 
-/// Whether two looks at a ring are worth it: from about 64 KB of keys, which is where they leave the first-level cache
-/// and where the second look costs little beside the first; without products in one instruction (bfloat16.hpp) from
-/// 2 MB, where half the bytes count for more than the shifts (measured).
+/// Whether two looks at a ring are worth it, as measured: from 64 KB of keys, where the second look costs little beside
+/// the first; without products in one instruction (bfloat16.hpp) from 512 KB, which other rings have put out of the
+/// second-level cache; and never with packs of four, which are slower than the memory either way.
 constexpr bool knn_compact_pays(int valid, int key_width, int k) {
     const std::int64_t numbers = std::int64_t(valid) * key_width;
     return key_width >= 32 && key_width <= knn_compact_widest && k <= knn_columns && valid >= 4 * knn_columns &&
-           valid < 1 << 24 && numbers >= (bfloat16_products ? 1 << 14 : 1 << 19);
+           valid < 1 << 24 && pack_bytes >= 32 && numbers >= (bfloat16_products ? 1 << 14 : 1 << 17);
 }
 
 /// The k valid slots nearest to query [D] on cached keys, nearest first, ties to the lower slot. Returns how many:

@@ -69,10 +69,15 @@ struct knn_centred {
         using P = pack<float>;
         P all_sum(0), lost_sum(0), kept_sum(0);
         for (int i = 0; i < D; i += bfloat16_pairs::width, pairs += bfloat16_pairs::words) {
-            const int first = std::min(D - i, P::width), second = std::min(D - i - first, P::width);
-            const P low = P::load(a + i, first) - P::load(c + i, first);
-            P high(0);
-            if (second > 0) high = P::load(a + i + P::width, second) - P::load(c + i + P::width, second);
+            P low, high;
+            if (i + bfloat16_pairs::width <= D) {
+                low = P::load(a + i) - P::load(c + i);
+                high = P::load(a + i + P::width) - P::load(c + i + P::width);
+            } else {
+                const int first = std::min(D - i, P::width), second = D - i - first;
+                low = P::load(a + i, first) - P::load(c + i, first);
+                high = P::load(a + i + first, second) - P::load(c + i + first, second);
+            }
             const auto rounded = bfloat16_pairs::nearest(low, high);
             rounded.store(pairs);
             all_sum += square(low) + square(high);
