@@ -196,3 +196,24 @@ TEST_CASE("replays of a learner and of an actor allocate nothing after the first
     const long in_edit = allocations - before_edit;
     CHECK(in_edit == 0);
 }
+
+TEST_CASE("a large k-NN ring is written, restored and searched without an allocation") {
+    constexpr int slots = 1024, D = 128;
+    knn_rings<float> rings(1, slots, 1, D);
+    std::vector<float> key(D), scratch(slots);
+    std::vector<int> found(10);
+    philox random(4, 1);
+    const auto write = [&] {
+        for (auto& v : key) v = random.normal();
+        knn_write(rings.ring(0), key.data(), key.data());
+    };
+    for (int i = 0; i < slots; ++i) write();
+    (void)rings.bytes();
+    const long before = allocations;
+    for (int i = 0; i < 20; ++i) {
+        write();
+        CHECK(knn_select(rings.ring(0), key.data(), 10, found.data(), scratch.data()) == 10);
+    }
+    const long during = allocations - before;
+    CHECK(during == 0);
+}

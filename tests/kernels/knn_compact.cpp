@@ -57,7 +57,7 @@ void below_every_distance(const store& s, const numbers& query) {
     engram::knn_distances(s.plain, query.data(), valid, distance.data());
     int above = 0;
     for (std::size_t i = 0; i < below.size(); ++i)
-        above += !(below[i] <= found.bound(distance[i]) || distance[i] == infinity);
+        above += !(below[i] <= found.bound(distance[i]) || distance[i] == infinity || below[i] == -infinity);
     REQUIRE(above == 0);
 }
 
@@ -219,6 +219,30 @@ TEST_CASE("rounding as bad as it can be") {
         for (float& x : query) x = -x;
         same_search(s, query, 1 + int(rng() % 10), seen);
     }
+}
+
+TEST_CASE("norms that are not those of the keys") {
+    std::mt19937 rng(11);
+    const float some[] = {0, nan_value, infinity, -infinity, 1, 0x1p100f, -0x1p100f, 0x1p-140f, 0x1p127f, -0x1p127f};
+    tally seen;
+    for (int c = 0; c < 500; ++c) {
+        store s(300, 40);
+        numbers key(40);
+        const auto draw = [&] {
+            const float scale = c % 2 || rng() % 3 ? 1 : some[rng() % 10];
+            for (float& x : key) x = scale * normal(rng);
+        };
+        for (int i = 0; i < 300; ++i) draw(), s.write(key);
+        for (float& norm : s.norm)
+            if (c % 9 == 0)
+                norm *= 1 + 0.01f * normal(rng);
+            else if (rng() % 1024 < unsigned(c % 9))
+                norm = some[rng() % 10];
+        engram::knn_compact_again(s.ring);
+        draw();
+        same_search(s, key, 10, seen);
+    }
+    CHECK(seen.answers > seen.searches / 4);
 }
 
 TEST_CASE("k_at_most and indices_at_most") {

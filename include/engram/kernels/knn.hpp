@@ -140,15 +140,15 @@ knn_found knn_look_twice(const knn_ring<float>& ring, const float* query, int va
     knn_distances_of(ring, query, likely, looked, distance);
     k_smallest(distance, looked, k, slot);
     const float farthest = distance[slot[k - 1]], bound = below.bound(farthest);
-    if (!(farthest < std::numeric_limits<float>::infinity())) return {};
     if (looked < some && bound <= most_likely) {
         for (int j = 0; j < k; ++j) slot[j] = likely[slot[j]];
         return {k, looked};
     }
-    // Distances of more than one in eight in any order take as long as those of all in theirs (measured).
+    // An infinite bound leaves all, which are too many: distances of more than one in eight in any order take as long
+    // as those of all in theirs (measured).
     const int most = std::max(some, valid / 8);
     const int candidates = indices_at_most(scratch, valid, bound, most, scratch);
-    if (candidates == most) return {0, looked};
+    if (candidates < k || candidates == most) return {0, looked};  // fewer: norms of minus infinity
     knn_distances_of(ring, query, scratch, candidates, scratch + most);
     k_smallest(scratch + most, candidates, k, slot);
     for (int j = 0; j < k; ++j) slot[j] = static_cast<int>(scratch[slot[j]]);

@@ -10,12 +10,11 @@
 //   |k|^2 - 2 q.k = d + |y|^2 - 2 x.y,   d = |c|^2 - 2 q.c,
 //   x.y <= x'.y' + |x| |y - y'| + |x - x'| |y'|      (Cauchy and Schwarz), where x', y' are rounded to bfloat16.
 //
-// The rest is for float. A sum of products passes a term through s = D / width + log2(width) + 6 roundings at most, so
-// that with g = s 2^-23, twice what rounding to nearest can do, it is wrong by g |a| |b|. Sums and steps of the
-// distance itself cost g |k| (|k| + 2 |q|), where |q| <= |x| + |c|; those of the bound 4 g |x| |y| and 2 g + 2^-20 of
-// |y|^2. All of it is doubled where nothing is lost by that. Where numbers below 2^-126 become zero, a sum is wrong by
-// (D + 4) 2^-122 more, and (D + 4) 2^-124 under every root is more than such a number times whatever it meets. Lengths
-// from 2^60 on are refused, so that nothing overflows.
+// The rest is for float. A sum of D products passes a term through D / width + log2(width) + 6 roundings at most; with
+// g = 2^-23 times that, twice what rounding to nearest can do, it is wrong by g |a| |b|. So today's distance is wrong
+// by g |k| (|k| + 2 |q|), where |q| <= |x| + |c|, and the bound by 4 g |x| |y| and (2 g + 2^-20) |y|^2. Under every
+// root stands F = (D + 4) 2^-100: g F is more than sums can lose to numbers below 2^-126 that become zero, and sqrt(F)
+// more than such numbers. Lengths from 2^60 on are refused, so that nothing overflows.
 
 #include <algorithm>
 #include <bit>
@@ -23,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "engram/core/bfloat16.hpp"
@@ -52,10 +52,8 @@ struct knn_rounding {
         constexpr int lanes = pack<float>::width;
         return ((D + lanes - 1) / lanes + std::bit_width(unsigned(lanes)) + 6) * 0x1p-23;
     }
-    /// What a sum may lose to flushed numbers.
-    double flushed() const { return (D + 4) * 0x1p-122; }
     /// No less than a length whose square was summed in floats.
-    double length(float square) const { return std::sqrt(double(square) * (1 + 2 * g()) + (D + 4) * 0x1p-124); }
+    double length(float square) const { return std::sqrt(double(square) * (1 + 2 * g()) + (D + 4) * 0x1p-100); }
     /// No less as a float, and as a factor of a float product.
     static float above(double x) { return static_cast<float>(x + std::abs(x) * 0x1p-20); }
 };
@@ -91,22 +89,27 @@ struct knn_centred {
     }
     /// No less than |z - z'|, the rounding of a - c to a float included; without z' that alone.
     double error(const knn_rounding& of, bool rounded = true) const {
-        return (rounded ? of.length(lost) : 0) + 0x1p-23 * of.length(all) + 0x1p-60;
+        return (rounded ? of.length(lost) : 0) + 0x1p-23 * of.length(all);
     }
 };
 
 }  // namespace detail
 
-/// Makes the compact copy of one slot. Keys of no finite or of a huge length get bounds below everything.
+/// Makes the compact copy of one slot. Keys of no finite or of a huge length get bounds below everything. Norms may be
+/// summed in another order than here, as those are that come from a device.
 inline void knn_compact_write(const knn_ring<float>& ring, int slot) {
     const int D = ring.key_width, stride = knn_compact_stride(D);
     const detail::knn_rounding of{D};
     std::uint32_t* const pairs = ring.compact.pairs + std::ptrdiff_t(slot) * stride;
-    const detail::knn_centred y(ring.key + std::ptrdiff_t(slot) * D, ring.key, D, pairs);
-    const double g = of.g(), length = of.length(ring.norm[slot]), centre = of.length(ring.norm[0]);
+    const float *const c = ring.key, *const k = c + std::ptrdiff_t(slot) * D;
+    const detail::knn_centred y(k, c, D, pairs);
+    const float square = dot(k, k, D);
+    const double g = of.g(), length = of.length(square), centre = of.length(dot(c, c, D));
+    const double other = double(ring.norm[slot]) - double(square);
     float bounds[knn_compact_bounds] = {-std::numeric_limits<float>::infinity(), 0, 0};
-    if (length < of.too_long && centre < of.too_long) {
-        const double least = y.all * (1 - 2 * g - 0x1p-20) - 2 * g * length * (length + 2 * centre) - 2 * of.flushed();
+    if (length < of.too_long && centre < of.too_long && std::abs(other) < of.too_long * of.too_long) {
+        const double least =
+            other - 0x1p-20 * std::abs(other) + y.all * (1 - 2 * g - 0x1p-20) - 2 * g * length * (length + 2 * centre);
         bounds[0] = -of.above(-least);
         bounds[1] = of.above(2 * y.error(of) + 4 * g * (length + of.length(y.all)));
         bounds[2] = of.above(2 * of.length(y.kept));
@@ -143,7 +146,8 @@ knn_below knn_below::of(const knn_ring<float>& ring, const float* query, int val
     constexpr int group = std::min(4, P::width), ahead = P::width;
     const int D = ring.key_width, stride = knn_compact_stride(D);
     const detail::knn_rounding of{D};
-    const double length = of.length(dot(query, query, D)), centre = of.length(ring.norm[0]);
+    const float square = dot(ring.key, ring.key, D);
+    const double length = of.length(dot(query, query, D)), centre = of.length(square);
     if (!(length < of.too_long && centre < of.too_long)) return {};
 
     alignas(64) std::uint32_t rounded[knn_compact_widest / 2 + pairs::words];
@@ -182,8 +186,7 @@ knn_below knn_below::of(const knn_ring<float>& ring, const float* query, int val
         (bound(0) - P(2) * sums<P::width>(product) - of_error * bound(1) - of_length * bound(2))
             .store(below + first, count);
     }
-    const float at_centre = ring.norm[0] - 2 * dot(query, ring.key, D);
-    return {at_centre, 2 * of.g() * centre * (centre + 2 * length) + of.flushed(), true};
+    return {square - 2.0 * dot(query, ring.key, D), 2 * of.g() * centre * (centre + 2 * length), true};
 }
 
 /// A number that at least k of n are not above, and few more are: the k-th smallest of the minima of `knn_columns`
