@@ -77,6 +77,8 @@ public:
         const auto raw = [](auto& v) { return std::as_writable_bytes(std::span(v.data(), v.size())); };
         return {raw(content_), raw(key_), raw(norm_), raw(written_)};
     }
+    /// What the compact copies take besides.
+    std::size_t compact_bytes() const { return 4 * (pairs_.size() + bounds_.size()); }
 
 private:
     static constexpr bool has_compact = std::is_same_v<Array<Real>, aligned_vector<float>>;
@@ -101,8 +103,7 @@ private:
     std::vector<std::int64_t> episode_;
     aligned_vector<std::uint32_t> pairs_;
     aligned_vector<float> bounds_;
-    std::vector<char>
-        outdated_;  // rows whose compact copy may not be that of their keys; rows are used by threads each
+    std::vector<char> outdated_;  // of each row: its compact copy may be of other keys. A row has one thread at a time.
 };
 
 /// The rings of a backend; a device with a memory of its own has others.
