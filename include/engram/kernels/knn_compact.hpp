@@ -126,6 +126,45 @@ void knn_compact_again(const knn_ring<Real>& ring) {
         for (int i = 0; ring.compact.pairs && i < knn_valid(ring); ++i) knn_compact_write(ring, i);
 }
 
+// Wrapped by hand: clang-format 14 mangles template lambdas.
+// clang-format off
+
+/// Products of a vector with a pack of compact rows [stride] that follow each other, one a lane; rows from `count` on
+/// repeat the last one. The vector is pairs if `Rounded`, else floats in the order of the pairs' halves.
+template <bool Rounded>
+ENGRAM_SIMD pack<float> pair_dots(const std::uint32_t* rounded, const float* whole, const std::uint32_t* rows,
+                                  int count, int stride) {
+    using P = pack<float>;
+    using pairs = bfloat16_pairs;
+    constexpr int group = std::min(4, P::width), ahead = P::width;
+    P sum[P::width];
+    for (int first = 0; first < P::width; first += group)
+        [&]<int... I>(std::integer_sequence<int, I...>) {
+            P part[group] = {((void)I, P(0))...};
+            const std::uint32_t* const row[group] = {
+                rows + std::ptrdiff_t(first + I < count ? first + I : count - 1) * stride...};
+            // Rows that come next are asked for in the order of addresses; no byte of them need exist.
+            auto ask = reinterpret_cast<std::uintptr_t>(rows);
+            ask += sizeof(std::uint32_t) * std::size_t(first + ahead) * std::size_t(stride);
+            for (int i = 0; i < stride; i += pairs::words) {
+                (__builtin_prefetch(reinterpret_cast<const void*>(ask + I * sizeof(pairs))), ...);
+                ask += group * sizeof(pairs);
+                if constexpr (Rounded) {
+                    const auto x = pairs::load(rounded + i);
+                    ((part[I] = multiply_add(pairs::load(row[I] + i), x, part[I])), ...);
+                } else {
+                    const P low = P::load(whole + 2 * i), high = P::load(whole + 2 * i + P::width);
+                    ((part[I] = multiply_add(pairs::load(row[I] + i).low(), low, part[I])), ...);
+                    ((part[I] = multiply_add(pairs::load(row[I] + i).high(), high, part[I])), ...);
+                }
+            }
+            ((sum[first + I] = part[I]), ...);
+        }(std::make_integer_sequence<int, group>{});
+    return sums<P::width>(sum);
+}
+
+// clang-format on
+
 /// below_i <= norm_i - 2 q . key_i - d as floats compute that of the first `valid` slots. Of use only if `ok`: queries
 /// and centres of no finite or of a huge length are refused.
 struct knn_below {
@@ -133,61 +172,34 @@ struct knn_below {
     bool ok = false;
 
     template <bool Rounded = bfloat16_products>
-    static knn_below of(const knn_ring<float>& ring, const float* query, int valid, float* below);
+    static knn_below of(const knn_ring<float>& ring, const float* query, int valid, float* below) {
+        using P = pack<float>;
+        using pairs = bfloat16_pairs;
+        const int D = ring.key_width, stride = knn_compact_stride(D);
+        const detail::knn_rounding of{D};
+        const float square = dot(ring.key, ring.key, D);
+        const double length = of.length(dot(query, query, D)), centre = of.length(square);
+        if (!(length < of.too_long && centre < of.too_long)) return {};
+
+        alignas(64) std::uint32_t rounded[knn_compact_widest / 2 + pairs::words];
+        alignas(64) float whole[Rounded ? 1 : knn_compact_widest + pairs::width];
+        const detail::knn_centred x(query, ring.key, D, rounded, Rounded ? nullptr : whole);
+        const P of_error(of.above(of.length(x.all))), of_length(of.above(x.error(of, Rounded)));
+        for (int first = 0; first < valid; first += P::width) {
+            const int count = std::min(P::width, valid - first);
+            const std::uint32_t* const rows = ring.compact.pairs + std::ptrdiff_t(first) * stride;
+            const P product = pair_dots<Rounded>(rounded, whole, rows, count, stride);
+            const auto bound = [&](int i) {
+                return P::load(ring.compact.bounds + std::ptrdiff_t(i) * ring.slots + first, count);
+            };
+            (bound(0) - P(2) * product - of_error * bound(1) - of_length * bound(2)).store(below + first, count);
+        }
+        return {square - 2.0 * dot(query, ring.key, D), 2 * of.g() * centre * (centre + 2 * length), true};
+    }
 
     /// No less than `distance` where it is compared with below_i.
     float bound(float distance) const { return detail::knn_rounding::above(distance - centre + uncertain); }
 };
-
-template <bool Rounded>
-knn_below knn_below::of(const knn_ring<float>& ring, const float* query, int valid, float* below) {
-    using P = pack<float>;
-    using pairs = bfloat16_pairs;
-    constexpr int group = std::min(4, P::width), ahead = P::width;
-    const int D = ring.key_width, stride = knn_compact_stride(D);
-    const detail::knn_rounding of{D};
-    const float square = dot(ring.key, ring.key, D);
-    const double length = of.length(dot(query, query, D)), centre = of.length(square);
-    if (!(length < of.too_long && centre < of.too_long)) return {};
-
-    alignas(64) std::uint32_t rounded[knn_compact_widest / 2 + pairs::words];
-    alignas(64) float whole[Rounded ? 1 : knn_compact_widest + pairs::width];
-    const detail::knn_centred x(query, ring.key, D, rounded, Rounded ? nullptr : whole);
-    const P of_error(of.above(of.length(x.all))), of_length(of.above(x.error(of, Rounded)));
-    for (int first = 0; first < valid; first += P::width) {
-        const int count = std::min(P::width, valid - first);
-        const std::uint32_t* const rows = ring.compact.pairs + std::ptrdiff_t(first) * stride;
-        P product[P::width];
-        for (int some = 0; some < P::width; some += group) [&]<int... I>(std::integer_sequence<int, I...>) {
-                P part[group] = {((void)I, P(0))...};
-                const std::uint32_t* const row[group] = {rows +
-                                                         std::ptrdiff_t(std::min(some + I, count - 1)) * stride...};
-                // Rows that come next are asked for in the order of addresses; no byte of them need exist.
-                auto ask = reinterpret_cast<std::uintptr_t>(rows) +
-                           sizeof(std::uint32_t) * std::size_t(some + ahead) * std::size_t(stride);
-                for (int i = 0; i < stride; i += pairs::words) {
-                    (__builtin_prefetch(reinterpret_cast<const void*>(ask + I * sizeof(pairs))), ...);
-                    ask += group * sizeof(pairs);
-                    if constexpr (Rounded) {
-                        const auto z = pairs::load(rounded + i);
-                        ((part[I] = multiply_add(pairs::load(row[I] + i), z, part[I])), ...);
-                    } else {
-                        const P low = P::load(whole + 2 * i), high = P::load(whole + 2 * i + P::width);
-                        ((part[I] = multiply_add(pairs::load(row[I] + i).low(), low, part[I])), ...);
-                        ((part[I] = multiply_add(pairs::load(row[I] + i).high(), high, part[I])), ...);
-                    }
-                }
-                ((product[some + I] = part[I]), ...);
-            }
-        (std::make_integer_sequence<int, group>{});
-        const auto bound = [&](int i) {
-            return P::load(ring.compact.bounds + std::ptrdiff_t(i) * ring.slots + first, count);
-        };
-        (bound(0) - P(2) * sums<P::width>(product) - of_error * bound(1) - of_length * bound(2))
-            .store(below + first, count);
-    }
-    return {square - 2.0 * dot(query, ring.key, D), 2 * of.g() * centre * (centre + 2 * length), true};
-}
 
 /// A number that at least k of n are not above, and few more are: the k-th smallest of the minima of `knn_columns`
 /// interleaved parts. k <= knn_columns <= n; no NaN.
