@@ -104,9 +104,10 @@ void ring_memory() {
                                              {{12, 12, 3}, 5}, 1);
     for (const int T : {10, 50, 200}) {
         program<backend> p(*a.g, a.store, {.steps = T, .batch = B, .gradients = true, .replay = true});
-        const auto shape = static_cast<knn_rings<float>&>(*p.bound_resource(0)).ring(0);
-        std::size_t ring = 0;
-        for (const auto& piece : p.bound_resource(0)->bytes()) ring += piece.size();
+        auto& rings = static_cast<knn_rings<float>&>(*p.bound_resource(0));
+        const auto shape = rings.ring(0);
+        std::size_t ring = rings.compact_bytes();
+        for (const auto& piece : rings.bytes()) ring += piece.size();
         std::printf(
             "T = %3d: one ring of %d x (%d + %d)        %8.3f MB, arena of a row %8.3f MB\n", T, shape.slots,
             shape.content_width, shape.key_width, 1e-6 * static_cast<double>(ring) / B,

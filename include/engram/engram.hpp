@@ -12,6 +12,7 @@
 #include <engram/version.hpp>
 
 #include <engram/core/aligned.hpp>
+#include <engram/core/bfloat16.hpp>
 #include <engram/core/device.hpp>
 #include <engram/core/dual.hpp>
 #include <engram/core/error.hpp>
@@ -31,6 +32,8 @@
 #include <engram/kernels/dnc_link.hpp>
 #include <engram/kernels/introspection.hpp>
 #include <engram/kernels/knn.hpp>
+#include <engram/kernels/knn_compact.hpp>
+#include <engram/kernels/knn_ring.hpp>
 #include <engram/kernels/least_used.hpp>
 #include <engram/kernels/matrix_memory.hpp>
 #include <engram/kernels/ntm_address.hpp>

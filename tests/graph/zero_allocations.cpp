@@ -45,6 +45,9 @@ void* counted(std::size_t size, std::size_t alignment) {
 [[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t a) {
     return counted(size, static_cast<std::size_t>(a));
 }
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    return counted(size, alignof(std::max_align_t));
+}
 [[gnu::noinline]] void operator delete(void* p) noexcept {
     std::free(p);
 }
@@ -195,4 +198,25 @@ TEST_CASE("replays of a learner and of an actor allocate nothing after the first
     }
     const long in_edit = allocations - before_edit;
     CHECK(in_edit == 0);
+}
+
+TEST_CASE("a large k-NN ring is written, restored and searched without an allocation") {
+    constexpr int slots = 1024, D = 128;
+    knn_rings<float> rings(1, slots, 1, D);
+    std::vector<float> key(D), scratch(slots);
+    std::vector<int> found(10);
+    philox random(4, 1);
+    const auto write = [&] {
+        for (auto& v : key) v = random.normal();
+        knn_write(rings.ring(0), key.data(), key.data());
+    };
+    for (int i = 0; i < slots; ++i) write();
+    (void)rings.bytes();
+    const long before = allocations;
+    for (int i = 0; i < 20; ++i) {
+        write();
+        CHECK(knn_select(rings.ring(0), key.data(), 10, found.data(), scratch.data()) == 10);
+    }
+    const long during = allocations - before;
+    CHECK(during == 0);
 }

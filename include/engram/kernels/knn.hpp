@@ -9,39 +9,21 @@
 //   gradient dw_j / dd_l = w_j (w_l - [j = l]) / (epsilon + d_l);  contents are constants, the choice of slots too
 //
 // The read takes the keys of the chosen slots, recomputed by the caller (jumpy backpropagation) or gathered from the
-// cache. Selection costs N D multiply-adds at about the speed of memory and allocates nothing.
+// cache. Selection costs N D multiply-adds at about the speed of memory and allocates nothing. A large ring with a
+// compact copy of its keys is looked at twice: half the bytes say which slots may be among the nearest, and those alone
+// get their distance, so that slots and order are the same ones.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
+#include "engram/kernels/knn_compact.hpp"
+#include "engram/kernels/knn_ring.hpp"
 #include "engram/kernels/rows.hpp"
 
 namespace engram {
-
-/// One environment's ring of `slots` rows: content [N, C] = [p | v], key [N, D], norm [N] = |key|^2, and the number of
-/// writes since the last reset.
-template <class Real>
-struct knn_ring {
-    Real* content;
-    Real* key;
-    Real* norm;
-    std::int64_t* written;
-    int slots, content_width, key_width;
-};
-
-/// Slots that hold something: min(written, slots).
-template <class Real>
-int knn_valid(const knn_ring<Real>& ring) {
-    return static_cast<int>(std::min<std::int64_t>(*ring.written, ring.slots));
-}
-
-/// Forgets everything.
-template <class Real>
-void knn_reset(knn_ring<Real>& ring) {
-    *ring.written = 0;
-}
 
 /// Overwrites the oldest slot with content [C] and key [D]; returns the slot.
 template <class Real>
@@ -50,23 +32,55 @@ int knn_write(const knn_ring<Real>& ring, const Real* content, const Real* key) 
     std::copy_n(content, ring.content_width, ring.content + std::ptrdiff_t(slot) * ring.content_width);
     std::copy_n(key, ring.key_width, ring.key + std::ptrdiff_t(slot) * ring.key_width);
     ring.norm[slot] = dot(key, key, ring.key_width);
+    if constexpr (std::is_same_v<Real, float>)
+        if (ring.compact.pairs) {
+            // Slot 0 is the centre of all.
+            if (slot == 0)
+                knn_compact_again(ring);
+            else
+                knn_compact_write(ring, slot);
+        }
     return slot;
 }
 
+/// norm - 2 product. Numbers that are not below infinity (NaN too) become infinity.
+template <class Real>
+ENGRAM_SIMD pack<Real> knn_distance(pack<Real> norm, pack<Real> product) {
+    const pack<Real> infinity(std::numeric_limits<Real>::infinity()), d = norm - pack<Real>(2) * product;
+    return select(d < infinity, d, infinity);
+}
+
 /// norm_i - 2 q . key_i for the first `valid` slots: the squared distance but for |q|^2, which orders nothing.
-/// Numbers that are not below infinity (NaN too) become infinity.
 template <class Real>
 void knn_distances(const knn_ring<Real>& ring, const Real* query, int valid, Real* distance) {
     using P = pack<Real>;
-    const P infinity(std::numeric_limits<Real>::infinity());
     for (int first = 0; first < valid; first += P::width) {
         const int count = std::min(P::width, valid - first);
         // Keys come from beyond the second-level cache: those of the next block are asked for. Where the last block is
         // not full it repeats a row, so that every slot is computed by the same instructions.
         const P product =
             dots<P::width, P::width>(query, ring.key + std::ptrdiff_t(first) * ring.key_width, count, ring.key_width);
-        const P d = P::load(ring.norm + first, count) - P(2) * product;
-        select(d < infinity, d, infinity).store(distance + first, count);
+        knn_distance(P::load(ring.norm + first, count), product).store(distance + first, count);
+    }
+}
+
+/// The same numbers, bit for bit, for `count` slots in any order: an int each, or a Real that holds one.
+template <class Real, class Slot>
+void knn_distances_of(const knn_ring<Real>& ring, const Real* query, const Slot* slot, int count, Real* distance) {
+    using P = pack<Real>;
+    constexpr std::ptrdiff_t line = 64 / sizeof(Real);
+    const auto key = [&](int i) { return ring.key + static_cast<std::ptrdiff_t>(slot[i]) * ring.key_width; };
+    for (int first = 0; first < count; first += P::width) {
+        const int here = std::min(P::width, count - first);
+        // All at once, since they come from anywhere.
+        for (int i = 0; i < here; ++i)
+            for (std::ptrdiff_t d = 0; d < ring.key_width; d += line) __builtin_prefetch(key(first + i) + d);
+        Real norm[P::width], product[P::width];
+        for (int i = 0; i < here; ++i) {
+            norm[i] = ring.norm[static_cast<std::ptrdiff_t>(slot[first + i])];
+            product[i] = dot(query, key(first + i), ring.key_width);
+        }
+        knn_distance(P::load(norm, here), P::load(product, here)).store(distance + first, here);
     }
 }
 
@@ -105,11 +119,60 @@ int k_smallest(const Real* distance, int n, int k, int* slot) {
     return k;
 }
 
+/// What a search found, and how many distances it computed for it.
+struct knn_found {
+    int count, looked;
+};
+
+/// The k nearest of the first `valid` slots by two looks at a ring with a compact copy, as `knn_select` gives them, or
+/// nothing where too many slots remain to be looked at or distances are not finite. 1 <= k <= knn_columns,
+/// 4 knn_columns <= valid < 2^24, D <= knn_compact_widest. slot [k], scratch [slots].
+template <bool Rounded = bfloat16_products>
+knn_found knn_look_twice(const knn_ring<float>& ring, const float* query, int valid, int k, int* slot, float* scratch) {
+    const auto below = knn_below::of<Rounded>(ring, query, valid, scratch);
+    if (!below.ok) return {};
+    // Whatever slots these are, the k nearest of all are no farther than the k-th of them.
+    constexpr int some = 2 * knn_columns;
+    int likely[some] = {};
+    float distance[some];
+    const float most_likely = k_at_most(scratch, valid, k);
+    const int looked = indices_at_most(scratch, valid, most_likely, some, likely);
+    knn_distances_of(ring, query, likely, looked, distance);
+    k_smallest(distance, looked, k, slot);
+    const float farthest = distance[slot[k - 1]], bound = below.bound(farthest);
+    if (looked < some && bound <= most_likely) {
+        for (int j = 0; j < k; ++j) slot[j] = likely[slot[j]];
+        return {k, looked};
+    }
+    // An infinite bound leaves all, which are too many: distances of more than one in eight in any order take as long
+    // as those of all in theirs (measured).
+    const int most = std::max(some, valid / 8);
+    const int candidates = indices_at_most(scratch, valid, bound, most, scratch);
+    if (candidates < k || candidates == most) return {0, looked};  // fewer: norms of minus infinity
+    knn_distances_of(ring, query, scratch, candidates, scratch + most);
+    k_smallest(scratch + most, candidates, k, slot);
+    for (int j = 0; j < k; ++j) slot[j] = static_cast<int>(scratch[slot[j]]);
+    return {k, looked + candidates};
+}
+
+/// Whether two looks at a ring are worth it, as measured: from 64 KB of keys, where the second look costs little beside
+/// the first; without products in one instruction (bfloat16.hpp) from 512 KB, which other rings have put out of the
+/// second-level cache; and never with packs of four, which are slower than the memory either way.
+constexpr bool knn_compact_pays(int valid, int key_width, int k) {
+    const std::int64_t numbers = std::int64_t(valid) * key_width;
+    return key_width >= 32 && key_width <= knn_compact_widest && k <= knn_columns && valid >= 4 * knn_columns &&
+           valid < 1 << 24 && pack_bytes >= 32 && numbers >= (bfloat16_products ? 1 << 14 : 1 << 17);
+}
+
 /// The k valid slots nearest to query [D] on cached keys, nearest first, ties to the lower slot. Returns how many:
 /// min(k, valid), whatever the numbers. scratch [slots].
 template <class Real>
 int knn_select(const knn_ring<Real>& ring, const Real* query, int k, int* slot, Real* scratch) {
     const int valid = knn_valid(ring);
+    if constexpr (std::is_same_v<Real, float>)
+        if (k > 0 && ring.compact.pairs && knn_compact_pays(valid, ring.key_width, k))
+            if (const auto found = knn_look_twice(ring, query, valid, k, slot, scratch); found.count > 0)
+                return found.count;
     knn_distances(ring, query, valid, scratch);
     return k_smallest(scratch, valid, k, slot);
 }

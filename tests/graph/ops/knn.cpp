@@ -119,3 +119,91 @@ TEST_CASE("without jumpy backpropagation the key weight gets exactly nothing") {
         CHECK(zero == !e.name.starts_with("query"));
     }
 }
+
+namespace {
+
+constexpr int rows = 2, slots = 600, key_width = 64, neighbours = 7;
+
+/// The same search with the compact keys, and without.
+bool searches_as_it_holds(knn_rings<float>& rings, std::uint64_t seed, bool by_compact_keys = true) {
+    philox random(seed, 1);
+    std::vector<float> query(key_width), scratch(slots);
+    bool same = true;
+    for (int b = 0; b < rings.batch(); ++b) {
+        const auto ring = rings.ring(b);
+        for (int q = 0; q < 5; ++q) {
+            for (float& x : query) x = random.normal();
+            std::vector<int> found(neighbours, -1), expected(neighbours, -2);
+            auto plain = ring;
+            plain.compact = {};
+            const int count = knn_select(ring, query.data(), neighbours, found.data(), scratch.data());
+            same &= count == knn_select(plain, query.data(), neighbours, expected.data(), scratch.data());
+            same &= found == expected;
+            if (by_compact_keys)  // and not because it gave up
+                same &= knn_look_twice(ring, query.data(), knn_valid(ring), neighbours, found.data(), scratch.data())
+                            .count == neighbours;
+        }
+    }
+    return same;
+}
+
+void write_randomly(knn_rings<float>& rings, std::uint64_t seed, int writes) {
+    philox random(seed, 2);
+    const float content = 0;
+    std::vector<float> key(key_width);
+    for (int b = 0; b < rings.batch(); ++b)
+        for (int w = 0; w < writes; ++w) {
+            for (float& x : key) x = random.normal();
+            knn_write(rings.ring(b), &content, key.data());
+        }
+}
+
+}  // namespace
+
+TEST_CASE("rings search what they hold: written, wrapped, reset, overwritten from outside, written as a device does") {
+    static_assert(knn_compact_pays(slots, key_width, neighbours) || pack_bytes < 64);
+    knn_rings<float> rings(rows, slots, 1, key_width), other(rows, slots, 1, key_width);
+    const bool compact = rings.ring(0).compact.pairs != nullptr;
+    CHECK(compact == knn_compact_pays(slots, key_width, 1));
+    write_randomly(rings, 1, slots + 100);
+    CHECK(searches_as_it_holds(rings, 1, compact));
+    write_randomly(other, 2, 2 * slots - 50);
+    CHECK(searches_as_it_holds(other, 2, compact));
+
+    const auto take = [&] {
+        const auto from = other.bytes(), to = rings.bytes();
+        std::size_t all = 0;
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            std::copy(from[i].begin(), from[i].end(), to[i].begin());
+            all += from[i].size();
+        }
+        return all;
+    };
+    // Checkpoints stay what they were: contents, keys, norms and counts.
+    CHECK(take() == rows * (slots * (1 + key_width + 1) * sizeof(float) + sizeof(std::int64_t)));
+    CHECK(searches_as_it_holds(rings, 3, compact));
+    write_randomly(rings, 4, 30);  // between a restored part and the next search
+    CHECK(searches_as_it_holds(rings, 4, compact));
+    take();
+    write_randomly(rings, 5, 3);
+    CHECK(searches_as_it_holds(rings, 5, compact));
+
+    const auto first = rings.first();
+    CHECK(first.compact.pairs == nullptr);
+    for (int i = 0; i < rows * slots; ++i) {
+        std::fill_n(first.key + std::ptrdiff_t{i} * key_width, key_width, 0.01f * static_cast<float>(i));
+        first.norm[i] =
+            dot(first.key + std::ptrdiff_t{i} * key_width, first.key + std::ptrdiff_t{i} * key_width, key_width);
+    }
+    CHECK(searches_as_it_holds(rings, 6, false));
+    rings.reset();
+    write_randomly(rings, 7, slots / 2 + 220);
+    CHECK(searches_as_it_holds(rings, 7, compact));
+}
+
+TEST_CASE("small rings, doubles and memory of another kind have no compact keys") {
+    CHECK(knn_rings<float>(1, 64, 1, 64).ring(0).compact.pairs == nullptr);
+    CHECK(knn_rings<float>(1, 4096, 1, 16).ring(0).compact.pairs == nullptr);
+    CHECK(knn_rings<double>(1, 1024, 1, 128).ring(0).compact.pairs == nullptr);
+    CHECK(knn_rings<float, std::vector>(1, 1024, 1, 128).ring(0).compact.pairs == nullptr);
+}

@@ -12,6 +12,7 @@
 // no gradient at all.
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,9 @@
 
 namespace engram {
 
-/// B rings of N slots, each with content [C], key [D] and |key|^2, in memory of the kind that Array is.
+/// B rings of N slots, each with content [C], key [D] and |key|^2, in memory of the kind that Array is. Keys of float
+/// in the host's own memory have a compact copy beside them, which is no part of `bytes()`: whoever asks for those may
+/// write them, so that a ring is copied again before its next use.
 template <class Real, template <class> class Array = aligned_vector>
 class knn_rings final : public resource {
 public:
@@ -33,20 +36,30 @@ public:
           key_(size(batch, slots, key)),
           norm_(size(batch, slots, 1)),
           written_(static_cast<std::size_t>(batch)),
-          episode_(static_cast<std::size_t>(batch)) {}
-
-    knn_ring<Real> ring(int b) {
-        const std::ptrdiff_t first = std::ptrdiff_t{b} * slots_;
-        return {content_.data() + first * content_width_,
-                key_.data() + first * key_width_,
-                norm_.data() + first,
-                written_.data() + b,
-                slots_,
-                content_width_,
-                key_width_};
+          episode_(static_cast<std::size_t>(batch)) {
+        if constexpr (has_compact) {
+            if (!knn_compact_pays(slots, key, 1)) return;
+            pairs_.resize(size(batch, slots, knn_compact_stride(key)));
+            bounds_.resize(size(batch, slots, knn_compact_bounds));
+            outdated_.resize(static_cast<std::size_t>(batch));
+        }
     }
-    /// All rings, one after the other, as a device's kernels see them.
-    knn_ring<Real> first() { return ring(0); }
+
+    /// For use before the next `bytes()` or `first()`.
+    knn_ring<Real> ring(int b) {
+        knn_ring<Real> r = whole(b);
+        if (outdated_.empty()) return r;
+        const std::ptrdiff_t first = std::ptrdiff_t{b} * slots_;
+        r.compact = {pairs_.data() + first * knn_compact_stride(key_width_),
+                     bounds_.data() + first * knn_compact_bounds};
+        if (std::exchange(outdated_[static_cast<std::size_t>(b)], char{0})) knn_compact_again(r);
+        return r;
+    }
+    /// All rings, one after the other, as a device's kernels see and write them.
+    knn_ring<Real> first() {
+        outdate();
+        return whole(0);
+    }
     void reset() {
         for (int b = 0; b < batch(); ++b) reset(b);
     }
@@ -58,12 +71,29 @@ public:
     /// Counts the resets of a row: within one unroll, it and the number of a write name an entry.
     std::int64_t episode(int b) const { return episode_[static_cast<std::size_t>(b)]; }
     int batch() const { return static_cast<int>(written_.size()); }
+    /// To be asked for anew before every change.
     std::vector<std::span<std::byte>> bytes() override {
+        outdate();
         const auto raw = [](auto& v) { return std::as_writable_bytes(std::span(v.data(), v.size())); };
         return {raw(content_), raw(key_), raw(norm_), raw(written_)};
     }
+    /// What the compact copies take besides.
+    std::size_t compact_bytes() const { return 4 * (pairs_.size() + bounds_.size()); }
 
 private:
+    static constexpr bool has_compact = std::is_same_v<Array<Real>, aligned_vector<float>>;
+
+    knn_ring<Real> whole(int b) {
+        const std::ptrdiff_t first = std::ptrdiff_t{b} * slots_;
+        return {content_.data() + first * content_width_,
+                key_.data() + first * key_width_,
+                norm_.data() + first,
+                written_.data() + b,
+                slots_,
+                content_width_,
+                key_width_};
+    }
+    void outdate() { std::fill(outdated_.begin(), outdated_.end(), char{1}); }
     static std::size_t size(int batch, int slots, int width) {
         return static_cast<std::size_t>(batch) * static_cast<std::size_t>(slots) * static_cast<std::size_t>(width);
     }
@@ -71,6 +101,9 @@ private:
     Array<Real> content_, key_, norm_;
     Array<std::int64_t> written_;
     std::vector<std::int64_t> episode_;
+    aligned_vector<std::uint32_t> pairs_;
+    aligned_vector<float> bounds_;
+    std::vector<char> outdated_;  // of each row: its compact copy may be of other keys. A row has one thread at a time.
 };
 
 /// The rings of a backend; a device with a memory of its own has others.
