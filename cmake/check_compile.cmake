@@ -2,6 +2,7 @@
 #   MODE=header   the header SOURCE, included twice and alone, compiles
 #   MODE=fail     SOURCE must not compile, and the message of its line 1 `// error: <fragment>` must appear
 #   MODE=cxx17    under the standard before, the first error of the header SOURCE is the sentence about C++20
+#   MODE=clang    clang++, whatever compiler builds the rest, takes SOURCE without a warning; skipped where it is missing
 #   MODE=host     nothing that SOURCE includes belongs to CUDA, also where a toolkit lies on the compiler's path
 #   MODE=twin     SOURCE compiles with -DENGRAM_TWIN: it fails for the stated reason and for no other
 
@@ -21,6 +22,15 @@ if(MODE STREQUAL "header")
 elseif(MODE STREQUAL "cxx17")
   file(WRITE "${SCRATCH}/cxx17.cpp" "#include <${SOURCE}>\n")
   list(APPEND command -std=c++17 "${SCRATCH}/cxx17.cpp")
+elseif(MODE STREQUAL "clang")
+  find_program(clang clang++)
+  if(NOT clang)
+    message("skipped: clang++ is not installed")
+    return()
+  endif()
+  list(REMOVE_AT command 0)
+  list(PREPEND command "${clang}")
+  list(APPEND command -Wall -Wextra -Werror "${SOURCE}")
 elseif(MODE STREQUAL "host")
   list(APPEND command -M -x c++ "${SOURCE}")
 elseif(MODE STREQUAL "twin")

@@ -5,8 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 command -v doxygen >/dev/null || { echo "docs: doxygen is not installed (./dev docs installs it)" >&2; exit 77; }
 ENGRAM_DOCS=${1:-build/docs}
-ENGRAM_VERSION=$(sed -n 's/^project(engram VERSION \([0-9.]\{1,\}\).*/\1/p' CMakeLists.txt)
-[ -n "$ENGRAM_VERSION" ] || ENGRAM_VERSION=$(awk '/define ENGRAM_VERSION_/ { printf "%s%s", dot, $3; dot = "." }' include/engram/version.hpp)
+ENGRAM_VERSION=$(awk '/define ENGRAM_VERSION_/ { printf "%s%s", dot, $3; dot = "." }' include/engram/version.hpp)
 # The navigation names pages as Doxygen 1.9.4 does; later versions name them otherwise and get their own navigation.
 case $(doxygen --version) in 1.9.4*) ENGRAM_LAYOUT=docs/layout.xml ;; *) ENGRAM_LAYOUT= ;; esac
 export ENGRAM_DOCS ENGRAM_VERSION ENGRAM_LAYOUT

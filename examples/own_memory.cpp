@@ -9,18 +9,25 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <thread>
 
+#include <engram/core/settings.hpp>
 #include <engram/task/registry.hpp>
 #include <engram/train/trainer.hpp>
 
 #include "own_memory.hpp"
 
-int main(int argc, char** argv) {
+namespace {
+
+void train(int argc, char** argv) {
     using namespace engram;
-    const std::int64_t steps = argc > 1 ? std::atoll(argv[1]) : 600'000;
-    const std::uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
+    const auto number = [&](int at, const char* name, std::int64_t least, std::int64_t otherwise) {
+        const auto given = argc > at ? parse<std::int64_t>(name, argv[at]) : otherwise;
+        require(given >= least, name, ": expected ", least, " or more, got ", given);
+        return given;
+    };
+    const std::int64_t steps = number(1, "steps", 1, 600'000);
+    const auto seed = static_cast<std::uint64_t>(number(2, "seed", 0, 1));
     const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 4);
 
     const std::string task = "arbitrary_visuomotor_mapping";
@@ -51,5 +58,16 @@ int main(int argc, char** argv) {
         for (const double reward : window.episodes) mean += reward / static_cast<double>(window.episodes.size());
         std::printf("%9lld steps   reward %5.2f of %.0f\n", static_cast<long long>(training.steps()), mean,
                     info.maximum_reward("train"));
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        train(argc, argv);
+    } catch (const engram::error& problem) {
+        std::fprintf(stderr, "example-own_memory: %s\n", problem.what());
+        return 2;
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+#include <engram/core/settings.hpp>
 #include <engram/program/arguments.hpp>
 #include <engram/program/command_line.hpp>
 
@@ -65,6 +66,12 @@ void add_sample(CLI::App& app, arguments& a) {
 }
 
 }  // namespace
+
+std::int64_t whole_number(const char* flag, const std::string& text, std::int64_t least) {
+    const auto number = parse<std::int64_t>(flag, text);
+    require(number >= least, flag, ": expected ", least, " or more, got ", number);
+    return number;
+}
 
 std::optional<arguments> parse_arguments(const std::string& program, int argc, char** argv) {
     arguments a;

@@ -120,7 +120,8 @@ void configuration::apply_preset(const std::string& name) {
 }
 
 json configuration::to_json() const {
-    return {{"ablation", model_->name()},
+    return {{"engram", library_version()},
+            {"ablation", model_->name()},
             {"task", task},
             {"preset", preset},
             {"seed", seed},
@@ -195,6 +196,25 @@ std::vector<std::string> tasks_of(const ablation& model) {
     for (const auto& name : sequence_names())
         if ((describe_sequence(name).targets > 0) == supervised) names.push_back(name);
     return names;
+}
+
+void require_task(const ablation& model, const std::string& task) {
+    const auto known = tasks_of(model);
+    const auto among = [&](const std::vector<std::string>& names) {
+        return std::find(names.begin(), names.end(), task) != names.end();
+    };
+    if (among(known)) return;
+    const bool act = among(task_names()), sequence = among(sequence_names());
+    if (!act && !sequence) require_known("task", task, known);
+    std::string list;
+    for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
+    const char* other = act                                   ? " is a task to act in, and "
+                        : describe_sequence(task).targets > 0 ? " is a task of sequences with targets, and "
+                                                              : " is a task of sequences without targets, and ";
+    const char* own = !model.learns_sequences()                      ? " acts"
+                      : describe_sequence(known.front()).targets > 0 ? " learns targets of sequences"
+                                                                     : " draws sequences";
+    fail(task, other, "engram-", model.name(), own, "; expected one of ", list);
 }
 
 prepared_sequences::prepared_sequences(const configuration& config)

@@ -36,7 +36,7 @@ int describe(ablation& model, const arguments& a) {
     configuration config(model);
     const auto tasks = tasks_of(model);
     config.task = a.task.value_or(tasks.front());
-    require_known("task", config.task, tasks);
+    require_task(model, config.task);
     config.apply_preset(a.preset.value_or("small"));
     config.assign(a.set);
     const auto agent = model.trace(shape_of_task(config), 1);

@@ -17,7 +17,7 @@ int evaluate(ablation& model, const arguments& a) {
     config.from_json(read_json(paths.config()), paths.config());
     if (a.data) config.set({{"task.data", *a.data}});
     const device_runs& on = find_device(model, a.device.value_or(config.device));
-    const auto seed = a.seed ? parse<std::int64_t>("--seed", *a.seed) : config.seed;
+    const auto seed = a.seed ? whole_number("--seed", *a.seed, 0) : config.seed;
     const int episodes = a.episodes ? parse<int>("--episodes", *a.episodes) : 100;
     require(episodes > 0, "--episodes: expected 1 or more, got ", episodes);
     const bool sequences = model.learns_sequences();

@@ -110,6 +110,7 @@ void require_same(const std::string& source, const std::string& what, const std:
 
 void stamp_checkpoint(safetensors& file, const configuration& config) {
     file.metadata["format"] = "engram checkpoint 1";
+    file.metadata["engram"] = library_version();
     file.metadata["ablation"] = config.model().name();
     file.metadata["task"] = config.task;
     file.metadata["seed"] = std::to_string(config.seed);

@@ -67,7 +67,7 @@ int sample(ablation& model, const arguments& a) {
         return sample_sequences(on, config, a);
     }
     require(!a.alone_from, "--alone-from: engram-", model.name(), " acts; only sequence models draw alone");
-    const auto seed = a.seed ? parse<std::int64_t>("--seed", *a.seed) : config.seed;
+    const auto seed = a.seed ? whole_number("--seed", *a.seed, 0) : config.seed;
     const task_info info = describe_task(config.task, config.run.task);
     const bool held_out = std::find(info.levels.begin(), info.levels.end(), "holdout_interpolate") != info.levels.end();
     const std::string level = !a.level.empty() ? a.level.back()

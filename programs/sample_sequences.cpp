@@ -106,7 +106,7 @@ int sample_answers(prepared_sequences& run, const std::string& level, std::uint6
 
 int sample_sequences(const device_runs& on, const configuration& config, const arguments& a) {
     const run_paths paths{*a.from};
-    const auto seed = a.seed ? parse<std::int64_t>("--seed", *a.seed) : config.seed;
+    const auto seed = a.seed ? whole_number("--seed", *a.seed, 0) : config.seed;
     const auto about = describe_sequence(config.task, config.run.task);
     const std::string level = !a.level.empty() ? a.level.back() : about.levels.back();
     require_known("level", level, about.levels);

@@ -10,15 +10,9 @@ namespace engram {
 
 namespace {
 
-std::int64_t whole_number(const char* flag, const std::string& text, std::int64_t least) {
-    const auto number = parse<std::int64_t>(flag, text);
-    require(number >= least, flag, ": expected ", least, " or more, got ", number);
-    return number;
-}
-
 /// The configuration that the command line asks for, on top of a folder's own when it is resumed.
 void configure(configuration& config, const arguments& a, run_paths& paths) {
-    if (a.task) require_known("task", *a.task, tasks_of(config.model()));
+    if (a.task) require_task(config.model(), *a.task);
     if (a.out) paths.folder = *a.out;
     const bool known_folder = a.out || a.task;
     require(known_folder, "train: --task is missing; the tasks are ", [&] {

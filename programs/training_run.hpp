@@ -52,9 +52,16 @@ public:
         if (has_checkpoint && !a.resume)
             fail(paths.folder,
                  " already holds a run with a checkpoint; continue it with --resume or choose another --out");
-        if (has_checkpoint)
+        if (has_checkpoint) {
             load();
-        else if (!config.weights.empty())
+            if (file_exists(paths.config())) {
+                // Runs end on whole updates, a little behind what they were begun for: that number asks for no more.
+                const auto begun = read_json(paths.config()).value("steps", std::int64_t{0});
+                require(config.steps >= std::min(begun, job_.steps()), "--steps ", config.steps, ": the run in ",
+                        paths.folder, " is at step ", job_.steps(), ", and was begun for ", begun,
+                        "; expected as many or more");
+            }
+        } else if (!config.weights.empty())
             begin_with(config.weights);
         make_folder(paths.folder + "/checkpoint");
         remove_leftovers(paths);
@@ -216,7 +223,8 @@ private:
         file.write(paths_.checkpoint());
         saved_step_ = job_.steps();
         const process_use used = used_so_far();
-        json summary = {{"ablation", config_.model().name()},
+        json summary = {{"engram", library_version()},
+                        {"ablation", config_.model().name()},
                         {"task", config_.task},
                         {"preset", config_.preset},
                         {"seed", config_.seed},

@@ -12,3 +12,15 @@
 #if !defined(__cplusplus) || __cplusplus < 202002L
 #error "engram needs C++20: compile with -std=c++20 (g++ 12 or newer, clang 14 or newer)"
 #endif
+
+#include <string>
+
+namespace engram {
+
+/// "0.1.0".
+inline std::string library_version() {
+    return std::to_string(ENGRAM_VERSION_MAJOR) + "." + std::to_string(ENGRAM_VERSION_MINOR) + "." +
+           std::to_string(ENGRAM_VERSION_PATCH);
+}
+
+}  // namespace engram

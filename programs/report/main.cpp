@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* usage =
     "usage: engram-report RUN... [--out FILE] [--csv FILE] [--title TEXT]\n"
-    "       engram-report --measure-references EPISODES\n\n"
+    "       engram-report --measure-references EPISODES\n"
+    "       engram-report --version\n\n"
     "Compares runs (folders that train and evaluate wrote): prints a table, writes one HTML page and the table as "
     "CSV. Runs on several tasks of the Memory Tasks Suite also give maps of normalised scores, with the paper's own; "
     "as CSV they stand beside the table, with the ending .heatmap.csv.\n\n"
@@ -35,12 +36,12 @@ constexpr const char* usage =
 struct options {
     std::vector<std::string> runs;
     std::string out, csv, title, references;
-    bool help = false;
+    bool help = false, version = false;
 };
 
 options parse(int argc, char** argv) {
     options o;
-    const std::vector<std::string> flags{"--out", "--csv", "--title", "--measure-references", "--help"};
+    const std::vector<std::string> flags{"--out", "--csv", "--title", "--measure-references", "--help", "--version"};
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         if (!word.starts_with("-") || word == "-") {
@@ -51,6 +52,10 @@ options parse(int argc, char** argv) {
         const std::string flag = word.substr(0, equals);
         if (flag == "-h" || flag == "--help") {
             o.help = true;
+            continue;
+        }
+        if (flag == "--version") {
+            o.version = true;
             continue;
         }
         engram::require_known("flag", flag, flags);
@@ -124,6 +129,10 @@ int main(int argc, char** argv) {
         const options o = parse(argc, argv);
         if (o.help) {
             std::fputs(usage, stdout);
+            return 0;
+        }
+        if (o.version) {
+            std::printf("engram-report %s\n", engram::library_version().c_str());
             return 0;
         }
         if (!o.references.empty()) {

@@ -5,6 +5,7 @@
 #include <new>
 
 #include <engram/core/settings.hpp>
+#include <engram/program/arguments.hpp>
 #include <engram/program/command_line.hpp>
 
 #include "tasks.hpp"
@@ -37,7 +38,7 @@ std::string task_request::only_level(const task_info& info) const {
 }
 
 std::uint64_t task_request::seed_or_default() const {
-    return seed ? static_cast<std::uint64_t>(parse<std::int64_t>("--seed", *seed)) : 1;
+    return seed ? static_cast<std::uint64_t>(whole_number("--seed", *seed, 0)) : 1;
 }
 
 bool task_request::plays_oracle() const {

@@ -25,3 +25,18 @@ TEST_CASE("an unknown name is answered with the nearest valid one") {
     CHECK_NOTHROW(require_known("ablation", "ff", names));
     CHECK_THROWS_WITH_AS(require_known("ablation", "fff", names), "unknown ablation 'fff'; did you mean 'ff'?", error);
 }
+
+TEST_CASE("a name that is like none of the valid ones is answered with all of them") {
+    const std::vector<std::string> names{"t_maze", "two_colors", "train", "asynchronous"};
+    CHECK(instead_of("copy", names) == "; expected one of t_maze, two_colors, train, asynchronous");
+    CHECK(instead_of("--version", names) == "; expected one of t_maze, two_colors, train, asynchronous");
+    CHECK(instead_of("xy", std::vector<std::string>{"ff"}) == "; expected ff");  // two letters, both of them wrong
+    CHECK(instead_of("trian", names) == "; did you mean 'train'?");
+    CHECK(instead_of("async", names) == "; did you mean 'asynchronous'?");
+    CHECK(instead_of("as", names) == "; expected one of t_maze, two_colors, train, asynchronous");
+    CHECK(instead_of("", names) == "; expected one of t_maze, two_colors, train, asynchronous");
+    CHECK(instead_of("x", std::vector<std::string>{}) == "; there are none");
+    CHECK(instead_of("setting", std::vector<std::string>(41, "x")) == "; none of the 41 that there are is like it");
+    CHECK_THROWS_WITH_AS(require_known("task", "copy", names),
+                         "unknown task 'copy'; expected one of t_maze, two_colors, train, asynchronous", error);
+}

@@ -149,6 +149,46 @@ TEST_CASE("a difference within the errors is not called one") {
           "FF+MEM reaches 60\u00a0% on images it never saw; LSTM does as well without memory, at 60\u00a0%");
 }
 
+TEST_CASE("a difference that the errors leave open is neither as good nor worse") {
+    const auto ended = [](const std::string& ablation, double mean, double error) {
+        run_record run;
+        run.ablation = ablation, run.task = "t_maze", run.preset = "small", run.seed = 1;
+        run.levels = {{"test", "episode reward", 100, mean, error, 1.0, {}}};
+        return run;
+    };
+    // 100 and 30 +- 43 of a hundred: twice 43 is more than 70.
+    std::vector<run_record> runs{ended("ppo_memup", 1, 0), ended("ppo_lstm", 0.3, 0.43)};
+    CHECK(headline(compare(runs)[0]) ==
+          "PPO+MemUP reaches 100\u00a0% on t maze; without memory, PPO+LSTM is at 30\u00a0%, which these runs cannot "
+          "tell apart");
+    std::swap(runs[0].ablation, runs[1].ablation);
+    CHECK(headline(compare(runs)[0]) ==
+          "PPO+LSTM reaches 100\u00a0% on t maze without memory; with it, PPO+MemUP is at 30\u00a0%, which these runs "
+          "cannot tell apart");
+    runs[0].ablation = "mine";
+    CHECK(headline(compare(runs)[0]) ==
+          "mine reaches 100\u00a0% on t maze; PPO+MemUP is at 30\u00a0%, which these runs cannot tell apart");
+    runs[1].levels[0].standard_error = 0.1;
+    CHECK(headline(compare(runs)[0]) == "mine reaches 100\u00a0% on t maze; PPO+MemUP, the last, at 30\u00a0%");
+
+    std::vector<run_record> models{generative("ntm_gtmm", 1, 600, 6), generative("ntm_gtmm", 2, 600, 6),
+                                   generative("vrnn", 1, 610, 6), generative("vrnn", 2, 610, 9)};
+    CHECK(headline(compare(models)[0]) ==
+          "NTM GTMM needs 6.00 nats for a frame it has seen before; without memory, VRNN needs 7.50, which these runs "
+          "cannot tell apart");
+    // Of 600 nats 2 are little; between runs that agree they are a difference all the same.
+    std::vector<run_record> bounds{generative("ntm_gtmm", 1, 600, 6), generative("ntm_gtmm", 2, 600.5, 6),
+                                   generative("vrnn", 1, 602, 6), generative("vrnn", 2, 602.5, 6)};
+    for (auto& run : bounds)
+        for (auto& level : run.levels) level.before_recall = level.at_recall = level.first_sight = {};
+    CHECK(headline(compare(bounds)[0]) ==
+          "NTM GTMM needs 600.2 nats for a sequence of perfect recall; without memory, VRNN needs 602.2");
+    bounds[2].levels[1].mean = 590;  // 596.25 on average, 6.25 either way
+    CHECK(headline(compare(bounds)[0]) ==
+          "VRNN needs 596.2 nats for a sequence of perfect recall without memory; with it, NTM GTMM does as well, at "
+          "600.2");
+}
+
 TEST_CASE("errors are better when lower, and need no maximum") {
     std::vector<run_record> runs{fake("ff", 1, 3, 3, 3), fake("lstm", 1, 1, 1, 1)};
     for (auto& run : runs) {

@@ -38,9 +38,13 @@ TEST_CASE("bad values") {
     refuses<fifo_knn>("epsilon=0", "memory.epsilon: expected a positive number, got 0");
     refuses<cpc>("steps=0", "auxiliary.steps: expected at least one step to predict, got 0");
     refuses<cpc>("weight=-1", "auxiliary.weight: expected a weight of zero or more, got -1");
-    refuses<reconstruction>("image=-1", "auxiliary: expected weights of zero or more");
+    refuses<reconstruction>("image=-1", "auxiliary.image: expected zero or more, got -1");
+    refuses<reconstruction>("weight=-2", "auxiliary.weight: expected zero or more, got -2");
     refuses<vtrace>("discount=1.5", "learner.discount: expected a number in 0..1, got 1.5");
-    refuses<vtrace>("rho_bar=0", "learner: expected clips above zero");
+    refuses<vtrace>("rho_bar=0", "learner.rho_bar: expected a positive number, got 0");
+    refuses<vtrace>("c_bar=-1", "learner.c_bar: expected a positive number, got -1");
+    refuses<vtrace>("entropy_cost=-1", "learner.entropy_cost: expected zero or more, got -1");
+    refuses<ppo>("value_cost=-1", "learner.value_cost: expected zero or more, got -1");
 }
 
 TEST_CASE("the defaults are the paper's") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <engram/io/json.hpp>
+#include <engram/io/safetensors.hpp>
 
 #include "child.hpp"
 
@@ -43,6 +44,11 @@ TEST_CASE("unknown names are answered with the nearest valid one") {
     refuses(plus(train, {"--task.fidelity", "papper"}), "did you mean 'paper'?");
     refuses(plus(train, {"--optimiser.kind", "adm"}), "did you mean 'adam'?");
     refuses({"describe", "--task", "t_mase"}, "did you mean 't_maze'?");
+    refuses({"--versoin"}, "unknown command '--versoin'; expected one of train, evaluate, describe, sample");
+    refuses(plus(train, {"--task", "chess"}), "unknown task 'chess'; expected one of ");
+    refuses(plus(train, {"--task", "copy"}),
+            "copy is a task of sequences with targets, and engram-recalling acts; expected one of ");
+    refuses({"describe", "--task", "perfect_recall"}, "perfect_recall is a task of sequences without targets");
     CHECK(folder.files() == 0);
 }
 
@@ -70,6 +76,8 @@ TEST_CASE("wrong types, ranges and missing values") {
     refuses(plus(train, {"--encoder.centre", "yes"}), "encoder.centre: expected true or false, got 'yes'");
     refuses(plus(train, {"--learner.discount", "2"}), "learner.discount: expected a number in 0..1, got 2");
     refuses(plus(train, {"--learner.discount", "nan"}), "learner.discount: expected a number");
+    refuses(plus(train, {"--optimiser.beta1", "1"}), "optimiser.beta1: expected a number in [0, 1), got 1");
+    refuses(plus(train, {"--optimiser.momentum", "-0.5"}), "optimiser.momentum: expected a number in [0, 1), got -0.5");
     refuses(plus(train, {"--rollout.environments", "0"}), "rollout.environments: expected at least one, got 0");
     refuses(plus(train, {"--device", "cuda"}), "was built without CUDA");
     refuses(plus(train, {"--stimuli", "mnist"}), "need a data folder");
@@ -79,6 +87,14 @@ TEST_CASE("wrong types, ranges and missing values") {
     refuses({"evaluate", "--from", folder / "run"}, "is no run folder");
     refuses({"sample", "--from", folder / "run"}, "is no run folder");
     CHECK(folder.files() == 0);
+}
+
+TEST_CASE("the version is that of the library") {
+    const finished f = run({"--version"});
+    CHECK(f.code == 0);
+    CHECK(f.err.empty());
+    CHECK(f.out == "engram-recalling " + engram::library_version() + "\n");
+    CHECK(has(run({"--help"}).out, "--version"));
 }
 
 TEST_CASE("help is no mistake") {
@@ -101,7 +117,7 @@ TEST_CASE("a folder that cannot be written") {
 TEST_CASE("a run folder is neither overwritten nor continued by another run") {
     const temporary_folder folder;
     const std::string out = folder / "run";
-    REQUIRE(run(training(out, {"--steps", "600"})).code == 0);
+    REQUIRE(run(training(out, {"--steps", "550"})).code == 0);  // five updates of 120
     const auto checkpoint = checkpoint_of(out), config = engram::read_file(out + "/config.json");
     const auto refused = [&](const finished& f, const std::string& part) {
         CHECK(f.code == 2);
@@ -124,6 +140,19 @@ TEST_CASE("a run folder is neither overwritten nor continued by another run") {
     refused(run({"evaluate", "--from", out, "--level", "holdout_extrapolat"}), "did you mean 'holdout_extrapolate'?");
     refused(run({"sample", "--from", out, "--level", "tra"}), "did you mean 'train'?");
     refused(run({"evaluate", "--from", out, "--episodes", "0"}), "--episodes: expected 1 or more, got 0");
+    refused(run({"evaluate", "--from", out, "--seed", "-1"}), "--seed: expected 0 or more, got -1");
+    refused(run({"sample", "--from", out, "--seed", "-1"}), "--seed: expected 0 or more, got -1");
+    refused(run({"train", "--resume", "--out", out, "--steps", "10", "--quiet"}),
+            "--steps 10: the run in " + out + " is at step 600, and was begun for 550; expected as many or more");
+    refused(run({"train", "--resume", "--out", out, "--steps", "549", "--quiet"}), "--steps 549: the run in");
+    const finished again = run({"train", "--resume", "--out", out, "--steps", "550", "--quiet"});
+    INFO(again.err);
+    CHECK(again.code == 0);
+    CHECK(checkpoint_of(out) == checkpoint);
+    const std::string version = engram::library_version();
+    CHECK(engram::read_json(out + "/config.json").at("engram") == version);
+    CHECK(engram::read_json(out + "/summary.json").at("engram") == version);
+    CHECK(engram::safetensors::read(out + "/checkpoint/latest.safetensors").metadata.at("engram") == version);
 }
 
 TEST_CASE("a damaged run folder") {

@@ -153,7 +153,8 @@ TEST_CASE("mistakes are one sentence") {
     refuses<remembering>(out, copying(out, {"--set", "learner.rollout=31"}),
                          "longer than a sequence of copy, which has 30");
     refuses<remembering>(out, copying(out, {"--set", "task.markers=many"}), "task.markers");
-    refuses<remembering>(out, {"train", "--task", "perfect_recall", "--out", out}, "unknown task 'perfect_recall'");
+    refuses<remembering>(out, {"train", "--task", "perfect_recall", "--out", out},
+                         "perfect_recall is a task of sequences without targets");
     refuses<cut>(out, copying(out, {"--set", "learner.unroll=31"}), "longer than a sequence of copy, which has 30");
     refuses<recalling>(out, {"train", "--task", "t_maze", "--out", out, "--preset", "published"},
                        "preset published: there is none for engram-remembering");

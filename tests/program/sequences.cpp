@@ -151,7 +151,7 @@ TEST_CASE("mistakes are one sentence and write nothing") {
     const temporary_folder folder;
     const auto train = recall(folder / "run");
     refuses(plus(train, {"--task", "perfect_recal"}), "did you mean 'perfect_recall'?");
-    refuses(plus(train, {"--task", "t_maze"}), "unknown task 't_maze'");
+    refuses(plus(train, {"--task", "t_maze"}), "t_maze is a task to act in, and engram-recalling draws sequences");
     refuses(plus(train, {"--mode", "asynchronous"}), "only agents act asynchronously");
     refuses(plus(train, {"--threads", "9"}), "threads: expected 1 to 8");
     refuses(plus(train, {"--memory.slots", "0"}), "memory.slots: expected at least one slot, got 0");
@@ -169,7 +169,7 @@ TEST_CASE("mistakes are one sentence and write nothing") {
                             "memory.heads: 8 heads write to 8 different slots, but memory.slots is 4");
     refuses<least_recently>(plus(train, {"--memory.word", "0"}), "memory.word: expected at least one column, got 0");
     refuses<copying>({"train", "--task", "perfect_recall", "--learner.targets", "bits", "--out", folder / "run"},
-                     "unknown task 'perfect_recall'");
+                     "perfect_recall is a task of sequences without targets, and engram-recalling learns targets");
     CHECK(folder.files() == 0);
 }
 

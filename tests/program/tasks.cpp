@@ -42,8 +42,7 @@ struct finished {
 };
 
 finished run(std::vector<std::string> arguments) {
-    // Without the programs there is nothing to test.
-    if (!std::filesystem::exists(program)) std::exit(77);
+    REQUIRE_MESSAGE(std::filesystem::exists(program), program << " is missing; build the target engram-tasks");
     const temporary_folder folder;
     arguments.insert(arguments.begin(), program);
     std::fflush(nullptr);
@@ -77,7 +76,7 @@ void refuses(const std::vector<std::string>& arguments, const std::string& part)
 class session {
 public:
     explicit session(std::vector<std::string> arguments) {
-        if (!std::filesystem::exists(program)) std::exit(77);
+        REQUIRE_MESSAGE(std::filesystem::exists(program), program << " is missing; build the target engram-tasks");
         arguments.insert(arguments.begin(), program);
         master_ = ::posix_openpt(O_RDWR | O_NOCTTY);
         REQUIRE((master_ >= 0 && ::grantpt(master_) == 0 && ::unlockpt(master_) == 0));
@@ -203,6 +202,7 @@ TEST_CASE("mistakes are one sentence each, and leave no file") {
     refuses({"score", "--task", "t_mase"}, "unknown task 't_mase'; did you mean 't_maze'?");
     refuses({"score", "--task", "t_maze", "--level", "trian"}, "unknown level 'trian'; did you mean 'train'?");
     refuses({"score", "--policy", "oracel"}, "unknown policy 'oracel'; did you mean 'oracle'?");
+    refuses({"score", "--task", "t_maze", "--seed", "-1"}, "--seed: expected 0 or more, got -1");
     refuses({"score", "--episodes", "0"}, "--episodes: expected 1 or more, got 0");
     refuses({"score", "--episodes", "many"}, "--episodes: expected an integer, got 'many'");
     refuses({"score", "--seed", "x"}, "--seed: expected an integer, got 'x'");

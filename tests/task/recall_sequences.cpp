@@ -143,7 +143,7 @@ TEST_CASE("sizes and glyphs that cannot serve are one sentence") {
     CHECK(said({.items = 16}, parity_recall{}) ==
           "parity_recall: a sequence shows up to 21 images of the digit 0, but the coded set has 20 to hold out");
     CHECK(said({.fidelity = "paper"}, perfect_recall{}) == "perfect_recall: glyphs of 14 pixels, expected 28");
-    CHECK(said({.fidelity = "big"}, perfect_recall{}) == "unknown fidelity 'big'; did you mean 'small'?");
+    CHECK(said({.fidelity = "big"}, perfect_recall{}) == "unknown fidelity 'big'; expected one of small, paper");
     CHECK(sentence([] { recall_task<parity_recall>({}, coded_glyphs(300, 200, 50)); }) ==
           "parity_recall: the coded set has 50 classes, expected the 10 digits");
     const recall_task<perfect_recall> task({}, coded_glyphs());

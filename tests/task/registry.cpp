@@ -309,5 +309,5 @@ TEST_CASE("a task of one's own is known by its name") {
     CHECK(sentence([&] { recall->restore(0, bad); }) == "number_recall: the saved state is corrupt");
 
     CHECK(sentence([] { add_task<coin>(); }) == "add_task: there is already a task 'coin'");
-    CHECK(sentence([] { make("coin", "holdout", 1, 1); }) == "unknown coin level 'holdout'; did you mean 'train'?");
+    CHECK(sentence([] { make("coin", "holdout", 1, 1); }) == "unknown coin level 'holdout'; expected train");
 }

@@ -165,6 +165,7 @@ TEST_CASE("lag is the number of updates since the unroll was begun") {
     g.give_way();  // the fourth unroll waits in the gate
 }
 
+// It ends: a destructor that waited for ever would meet CTest's time limit.
 TEST_CASE("it ends while actors wait for a buffer, for the first iterate, and in the middle of an unroll") {
     auto a = trace();
     { asynchronous_trainer<backend> never_started(a, maker(), settings(), 3, 3, 10000); }
@@ -177,7 +178,6 @@ TEST_CASE("it ends while actors wait for a buffer, for the first iterate, and in
         asynchronous_trainer<backend> t(a, maker(), settings(), 3, 3, 10000);
         t.start();
     }
-    CHECK(true);
 }
 
 TEST_CASE("what an actor throws is thrown by iterate, again and again") {

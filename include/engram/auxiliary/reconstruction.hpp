@@ -31,8 +31,10 @@ struct reconstruction {
         double reward = 1;  // weight of the last reward
         double weight = 1;  // of all three together
         void check() const {
-            require(image >= 0 && action >= 0 && reward >= 0 && weight >= 0,
-                    "auxiliary: expected weights of zero or more");
+            require(image >= 0, "auxiliary.image: expected zero or more, got ", image);
+            require(action >= 0, "auxiliary.action: expected zero or more, got ", action);
+            require(reward >= 0, "auxiliary.reward: expected zero or more, got ", reward);
+            require(weight >= 0, "auxiliary.weight: expected zero or more, got ", weight);
         }
     };
 

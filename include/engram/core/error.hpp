@@ -106,12 +106,34 @@ std::string nearest_name(std::string_view wrong, const Names& names) {
     return best;
 }
 
-/// Throws "unknown <kind> 'x'; did you mean 'y'?" unless `name` is one of `names`.
+/// How a sentence about an unknown name ends: "; did you mean 'y'?" where a valid name is a few letters away (ours: at
+/// most two, or a third of them) or begins with three or more letters that were written; otherwise what was expected.
+template <class Names>
+std::string instead_of(std::string_view wrong, const Names& names) {
+    std::string near = nearest_name(wrong, names), all;
+    const int distance = edit_distance(wrong, near), size = static_cast<int>(wrong.size());
+    bool is_near = distance <= std::max(2, size / 3) && distance < size;
+    int count = 0;
+    for (const auto& name : names) {
+        if (!is_near && size >= 3 && std::string_view(name).starts_with(wrong)) {
+            near = std::string(name);
+            is_near = true;
+        }
+        all += (count++ == 0 ? "" : ", ") + std::string(name);
+    }
+    if (count == 0) return "; there are none";
+    if (is_near) return "; did you mean '" + near + "'?";
+    // A list that is longer than a sentence helps nobody.
+    if (count > 40) return "; none of the " + std::to_string(count) + " that there are is like it";
+    return count == 1 ? "; expected " + all : "; expected one of " + all;
+}
+
+/// Throws "unknown <kind> 'x'; did you mean 'y'?", or with what was expected, unless `name` is one of `names`.
 template <class Names>
 void require_known(std::string_view kind, std::string_view name, const Names& names) {
     for (const auto& valid : names)
         if (name == valid) return;
-    fail("unknown ", kind, " '", name, "'; did you mean '", nearest_name(name, names), "'?");
+    fail("unknown ", kind, " '", name, "'", instead_of(name, names));
 }
 
 }  // namespace engram

@@ -68,14 +68,14 @@ public:
     const std::vector<entry>& entries() const { return entries_; }
     const entry& operator[](parameter p) const { return entries_[static_cast<std::size_t>(p.id)]; }
 
-    /// Handle of the parameter called `name`; throws with the nearest name when there is none.
+    /// Handle of the parameter called `name`; throws with the nearest name when there is no such one.
     parameter find(std::string_view name) const {
         std::vector<std::string> names;
         for (std::size_t i = 0; i < entries_.size(); ++i) {
             if (entries_[i].name == name) return {static_cast<int>(i)};
             names.push_back(entries_[i].name);
         }
-        fail("unknown parameter '", name, "'; did you mean '", nearest_name(name, names), "'?");
+        fail("unknown parameter '", name, "'", instead_of(name, names));
     }
 
     const Real* values(parameter p) const { return values_.data() + (*this)[p].offset; }

@@ -12,7 +12,7 @@
 // before the next one begins. What a lane leaves for a later phase lies in block.scratch or in memory; a local variable
 // may only hold what is equal for all lanes. Threads of a grid, blocks of a launch and lanes of a phase come in no
 // order, so none may read what another one writes. The emulation runs them in an order that can be chosen: a kernel
-// whose bits depend on it is wrong (tests/device/executor.cpp).
+// whose bits depend on it is wrong (tests/device/engine.cpp).
 //
 // An executor also moves numbers and multiplies matrices, where a library does so on a device. Every call names the
 // operation on whose behalf it is made; errors name both.

@@ -31,6 +31,12 @@ inline std::string scored_levels_in_words(const task_comparison& task) {
     return images ? "on images it never saw" : "on levels it was not trained on";
 }
 
+/// Whether the errors of two values, at twice their size, leave their difference open.
+inline bool within_errors(double difference, const statistic& a, const statistic& b) {
+    return difference < 2 * std::hypot(a.standard_error, b.standard_error);
+}
+inline constexpr const char* undecided = ", which these runs cannot tell apart";
+
 /// The sentence of a sequence task, from values of which less is better.
 inline std::string sequence_headline(const task_comparison& task) {
     const bool recalls = task.kind == run_kind::generative && task.measures(&level_comparison::at_recall);
@@ -64,14 +70,16 @@ inline std::string sequence_headline(const task_comparison& task) {
     const bool known = with != entries.end() && without != entries.end() && best.memory != memory_kind::unknown;
     const entry& other = !known ? entries.back() : best.memory == memory_kind::with ? *without : *with;
     const double difference = other.value.mean - best.value.mean;
-    // The error of one run is not known; two in a hundred of the value stand for it.
-    const double error = std::hypot(best.value.standard_error, other.value.standard_error);
-    const bool close = value(best) == value(other) ||
-                       difference < (std::isfinite(error) ? 2 * error : 0.02 * std::abs(other.value.mean));
-    const std::string does = close ? " does as well, at " : " " + verb;
-    if (!known) return out + "; " + other.name + (close ? does : ", the last, " + verb) + value(other);
-    if (best.memory == memory_kind::with) return out + "; without memory, " + other.name + does + value(other);
-    return out + (recalls ? ", without memory" : " without memory") + "; with it, " + other.name + does + value(other);
+    // The error of one run is not known; two in a hundred of the value stand for it. What the errors leave open is as
+    // good where it is no more than that.
+    const bool small = difference < 0.02 * std::abs(other.value.mean);
+    const bool known_errors = std::isfinite(best.value.standard_error + other.value.standard_error);
+    const bool open = known_errors ? within_errors(difference, best.value, other.value) : small;
+    const bool close = value(best) == value(other) || (open && small), unclear = open && !close;
+    const std::string does = (close ? " does as well, at " : " " + verb) + value(other) + (unclear ? undecided : "");
+    if (!known) return out + "; " + other.name + (close || unclear ? does : ", the last," + does);
+    if (best.memory == memory_kind::with) return out + "; without memory, " + other.name + does;
+    return out + (recalls ? ", without memory" : " without memory") + "; with it, " + other.name + does;
 }
 
 /// The best model of a task in figures, for the paragraph under the headline.
@@ -113,20 +121,23 @@ inline std::string headline(const task_comparison& task) {
     std::string out =
         ablation_title(best->ablation) + " reaches " + score(*best) + unit + " " + scored_levels_in_words(task);
     if (best == last) return out;
-    // A difference that is no difference is not called one.
+    // Less than a point is as good; what the errors leave open is neither as good nor worse.
     const auto* other = best == with && without ? without : best == without && with ? with : last;
     const double difference = std::abs(best->score->mean - other->score->mean);
-    const double error = std::hypot(best->score->standard_error, other->score->standard_error);
-    const bool close = difference < 2 * error || (task.percent && difference < 1);
+    const bool close = score(*best) == score(*other) || (task.percent && difference < 1);
+    const bool unclear = !close && within_errors(difference, *best->score, *other->score);
+    const std::string name = ablation_title(other->ablation), other_score = score(*other);
+    const std::string is = unclear ? " is at " + other_score + undecided : " stays at " + other_score;
     if (best == with && without)
-        out += close ? "; " + ablation_title(other->ablation) + " does as well without memory, at " + score(*other)
-                     : "; without memory, " + ablation_title(other->ablation) + " stays at " + score(*other);
-    else if (best == without && with)
-        out += " without memory; with it, " + ablation_title(other->ablation) +
-               (close ? " does as well, at " : " stays at ") + score(*other);
-    else
         out +=
-            "; " + ablation_title(other->ablation) + (close ? " does as well, at " : ", the last, at ") + score(*other);
+            close ? "; " + name + " does as well without memory, at " + other_score : "; without memory, " + name + is;
+    else if (best == without && with)
+        out += " without memory; with it, " + name + (close ? " does as well, at " + other_score : is);
+    else
+        out += "; " + name +
+               (close     ? " does as well, at " + other_score
+                : unclear ? is
+                          : ", the last, at " + other_score);
     return out;
 }
 

@@ -24,8 +24,8 @@ struct ablation_name {
     memory_kind memory;
 };
 
-/// In the catalogue's order, which is the order of a tie.
-inline constexpr std::array<ablation_name, 23> ablation_names{{
+/// Every name of the catalogue, in the order of a tie: by paper, plain models first (ours).
+inline constexpr std::array<ablation_name, 24> ablation_names{{
     {"ff", "FF", memory_kind::without},
     {"lstm", "LSTM", memory_kind::without},
     {"lstm_cpc", "LSTM+CPC", memory_kind::without},
@@ -48,10 +48,11 @@ inline constexpr std::array<ablation_name, 23> ablation_names{{
     {"tbptt_srnn", "SRNN, truncated BPTT", memory_kind::without},
     {"bptt_transformer", "Transformer, BPTT", memory_kind::unknown},
     {"tbptt_transformer", "Transformer, truncated BPTT", memory_kind::unknown},
+    {"ppo_lstm", "PPO+LSTM", memory_kind::without},
     {"ppo_memup", "PPO+MemUP", memory_kind::with},
 }};
 
-/// Position in the catalogue; names from elsewhere (a user's own) come last.
+/// Position in that order; names from elsewhere (a user's own) come last.
 inline int ablation_rank(std::string_view name) {
     const auto at = std::find_if(ablation_names.begin(), ablation_names.end(), [&](auto& a) { return a.name == name; });
     return static_cast<int>(at - ablation_names.begin());

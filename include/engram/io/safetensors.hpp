@@ -89,8 +89,7 @@ public:
         if (found != tensors.end()) return found->second;
         std::vector<std::string> names;
         for (const auto& [known, _] : tensors) names.push_back(known);
-        fail(source_, ": no tensor '", name, "'",
-             names.empty() ? " (it has none)" : "; did you mean '" + nearest_name(name, names) + "'?");
+        fail(source_, ": no tensor '", name, "'", names.empty() ? " (it has none)" : instead_of(name, names));
     }
 
     /// The numbers of a tensor, which must be of type T.

@@ -41,7 +41,8 @@ struct ppo {
             require(discount >= 0 && discount <= 1, "learner.discount: expected a number in 0..1, got ", discount);
             require(lambda >= 0 && lambda <= 1, "learner.lambda: expected a number in 0..1, got ", lambda);
             require(clip > 0 && clip < 1, "learner.clip: expected a number between 0 and 1, got ", clip);
-            require(value_cost >= 0 && entropy_cost >= 0, "learner: expected costs of zero or more");
+            require(value_cost >= 0, "learner.value_cost: expected zero or more, got ", value_cost);
+            require(entropy_cost >= 0, "learner.entropy_cost: expected zero or more, got ", entropy_cost);
         }
     };
 

@@ -47,8 +47,10 @@ struct vtrace {
         double c_bar = 1;            // clip of the ratio that carries them back
         void check() const {
             require(discount >= 0 && discount <= 1, "learner.discount: expected a number in 0..1, got ", discount);
-            require(baseline_cost >= 0 && entropy_cost >= 0, "learner: expected costs of zero or more");
-            require(rho_bar > 0 && c_bar > 0, "learner: expected clips above zero");
+            require(baseline_cost >= 0, "learner.baseline_cost: expected zero or more, got ", baseline_cost);
+            require(entropy_cost >= 0, "learner.entropy_cost: expected zero or more, got ", entropy_cost);
+            require(rho_bar > 0, "learner.rho_bar: expected a positive number, got ", rho_bar);
+            require(c_bar > 0, "learner.c_bar: expected a positive number, got ", c_bar);
         }
     };
 

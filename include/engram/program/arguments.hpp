@@ -4,6 +4,7 @@
 // The command line of an ablation's program. A setting may be written --set memory.slots=1024 or --memory.slots 1024.
 // Every mistake is one sentence with the nearest valid name.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +21,10 @@ struct arguments {
     bool resume = false, quiet = false, tensorboard = false;
 };
 
-/// Nothing when only help was asked for, which has been printed then.
+/// Nothing when only help or the version was asked for, which has been printed then.
 std::optional<arguments> parse_arguments(const std::string& program, int argc, char** argv);
+
+/// The whole number that the text of a flag means; throws unless it is `least` or more.
+std::int64_t whole_number(const char* flag, const std::string& text, std::int64_t least);
 
 }  // namespace engram

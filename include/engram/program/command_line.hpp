@@ -58,9 +58,10 @@ inline std::vector<std::string> checked_words(const CLI::App& command, int argc,
     return out;
 }
 
-/// Gives the options of the command that argv[1] names their values and returns its name; nothing when only help was
-/// asked for, which has been printed then. Of an option that holds one value the last one counts.
+/// Gives the options of the command that argv[1] names their values and returns its name; nothing when only help or
+/// the version was asked for, which has been printed then. Of an option that holds one value the last one counts.
 inline std::optional<std::string> parse_command(CLI::App& app, int argc, char** argv) {
+    app.set_version_flag("--version", app.get_name() + " " + library_version(), "print the version of engram and exit");
     std::vector<std::string> names;
     std::string list;
     const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
@@ -75,6 +76,8 @@ inline std::optional<std::string> parse_command(CLI::App& app, int argc, char** 
     std::vector<std::string> words{first};
     if (first == "-h" || first == "--help") {
         words = {"--help"};
+    } else if (first == "--version") {
+        words = {first};
     } else {
         require_known("command", first, names);
         const auto rest = checked_words(*app.get_subcommand(first), argc, argv);
@@ -83,8 +86,8 @@ inline std::optional<std::string> parse_command(CLI::App& app, int argc, char** 
     try {
         std::reverse(words.begin(), words.end());
         app.parse(words);
-    } catch (const CLI::CallForHelp& help) {
-        app.exit(help);
+    } catch (const CLI::Success& printed) {  // help or the version
+        app.exit(printed);
         return {};
     } catch (const CLI::ParseError& problem) {
         fail(problem.what());

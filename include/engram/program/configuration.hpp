@@ -93,6 +93,8 @@ struct prepared_run {
 
 /// The tasks that a model can be trained on.
 std::vector<std::string> tasks_of(const ablation& model);
+/// Throws unless `task` is one of them; for a task that other models are trained on it says which those are.
+void require_task(const ablation& model, const std::string& task);
 
 struct sequence_score;
 struct sequence_drawing;

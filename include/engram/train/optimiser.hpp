@@ -32,9 +32,13 @@ struct optimiser_settings {
         require(final_fraction >= 0 && final_fraction <= 1, "optimiser.final_fraction: expected a number in 0..1, got ",
                 final_fraction);
         require(epsilon > 0, "optimiser.epsilon: expected a positive number, got ", epsilon);
-        require(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1, "optimiser: expected betas in [0, 1)");
-        require(decay >= 0 && decay < 1 && momentum >= 0 && momentum < 1,
-                "optimiser: expected decay and momentum in [0, 1)");
+        const auto fraction = [](const char* name, auto value) {
+            require(value >= 0 && value < 1, "optimiser.", name, ": expected a number in [0, 1), got ", value);
+        };
+        fraction("beta1", beta1);
+        fraction("beta2", beta2);
+        fraction("decay", decay);
+        fraction("momentum", momentum);
         require(clip >= 0, "optimiser.clip: expected zero or more, got ", clip);
     }
 };
