@@ -63,7 +63,7 @@ TEST_CASE("rows of a file are trained, evaluated, described and sampled by their
 TEST_CASE("a window is rows of the file as they stand there; those held out are never trained on") {
     const temporary_folder folder;
     std::string text;
-    for (int i = 0; i < 100; ++i) text += std::to_string(i) + "," + std::to_string(-i) + "\n";
+    for (int i = 0; i < 5000; ++i) text += std::to_string(i) + "," + std::to_string(-i) + "\n";
     write_file(folder / "series.csv", text);
     const own::csv_series series({.data = folder.path, .steps = 10});
     CHECK(is_pure(series));
@@ -72,8 +72,8 @@ TEST_CASE("a window is rows of the file as they stand there; those held out are 
         CHECK(batch_equals_singles(series, level));
         for (std::uint64_t index = 0; index < 200; ++index) {
             const drawn_sequence drawn(series, level, 1, index);
-            CHECK(drawn.observation.front() >= (trained ? 0 : 80));
-            CHECK(drawn.observation.back() <= (trained ? 79 : 99));
+            CHECK(drawn.observation.front() >= (trained ? 0 : 4000));
+            CHECK(drawn.observation.back() <= (trained ? 3999 : 4999));
             for (std::size_t t = 0; t < 10; ++t) {
                 CHECK(drawn.observation[t] == drawn.observation[0] + static_cast<float>(t));
                 CHECK(drawn.target[t] == -drawn.observation[t]);
