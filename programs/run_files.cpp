@@ -148,15 +148,6 @@ void check_checkpoint(const safetensors& file, const configuration& config, bool
     require_same(file.source(), "mode", file.text_at("mode"), config.mode);
 }
 
-void load_weights(const safetensors& file, parameters<float>& store, const std::string& prefix) {
-    for (const auto& e : store.entries()) (void)file.values<float>(prefix + e.name, {e.rows, e.columns});
-    auto edit = store.edit();
-    for (const auto& e : store.entries()) {
-        const auto values = file.values<float>(prefix + e.name);
-        std::copy(values.begin(), values.end(), edit.flat().data() + e.offset);
-    }
-}
-
 // --- levels ---
 
 bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& levels, int episodes, std::uint64_t seed,

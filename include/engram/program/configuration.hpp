@@ -18,6 +18,7 @@
 #include <engram/task/sequence_registry.hpp>
 #include <engram/train/phase_settings.hpp>
 #include <engram/train/sequence_trainer.hpp>
+#include <engram/train/trained_run.hpp>
 #include <engram/train/trainer.hpp>
 
 namespace engram {
@@ -125,6 +126,4 @@ struct prepared_sequences {
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::task_options, data, stimuli, stimulus_count, fidelity, scheme, length, length_spread, backward,
-               items, recalled, steps, markers);
 ENGRAM_REFLECT(engram::run_settings, rollout, sequence, optimiser, asynchronous, phases, task);

@@ -45,7 +45,7 @@ struct prepared_model final : prepared_sequences {
     }
     void load_weights(const safetensors& file) override {
         // MemUP is judged by its moving averages (facts 3.4).
-        engram::load_weights(file, *generating.store, generating.schedule ? "slow." : "");
+        load_values(file, generating.schedule ? "slow." : "", *generating.store);
         if (generating.schedule) return;
         each_statistic([&](std::size_t r, std::size_t k, std::span<std::byte> to) {
             const auto part = file.values<std::uint8_t>(message("shard.0.resource.", r, ".", k));

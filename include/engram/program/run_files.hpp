@@ -18,18 +18,6 @@
 
 namespace engram {
 
-struct run_paths {
-    std::string folder;
-    std::string config() const { return folder + "/config.json"; }
-    std::string metrics() const { return folder + "/metrics.csv"; }
-    std::string levels() const { return folder + "/levels.csv"; }
-    // TensorBoard looks for "tfevents" in a name.
-    std::string events() const { return folder + "/events.out.tfevents.engram"; }
-    std::string summary() const { return folder + "/summary.json"; }
-    std::string retrieval() const { return folder + "/retrieval.json"; }
-    std::string checkpoint() const { return folder + "/checkpoint/latest.safetensors"; }
-};
-
 /// Makes a folder and those above it.
 void make_folder(const std::string& path);
 /// Whether there is a file or folder of this name.
@@ -70,8 +58,6 @@ void stamp_checkpoint(safetensors& file, const configuration& config);
 /// Throws, saying what differs, unless the checkpoint was written by this ablation on this task; with `exactly`, with
 /// the same settings, seed and threads too.
 void check_checkpoint(const safetensors& file, const configuration& config, bool exactly);
-/// The weights alone; their names in the file begin with `prefix`.
-void load_weights(const safetensors& file, parameters<float>& store, const std::string& prefix = "");
 
 /// Evaluates the levels (all when there are none) and puts them into `summary`; false when `stop` ended it early.
 bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& levels, int episodes, std::uint64_t seed,

@@ -1,8 +1,10 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Every sequence task by name: what programs, the documentation and the tests enumerate.
+// Every sequence task by name: what programs, the documentation and the tests enumerate. A task of one's own joins the
+// list with `add_sequence<my_sequences>()` before anything asks for it; every command then knows it by its name.
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,9 +36,15 @@ registered_sequence register_sequence() {
             }};
 }
 
-/// Every sequence task.
+/// What `add_sequence` has added.
+inline std::vector<registered_sequence>& added_sequences() {
+    static std::vector<registered_sequence> added;
+    return added;
+}
+
+/// Every sequence task of the library, and those that were added.
 inline std::vector<registered_sequence> registered_sequences() {
-    return {
+    std::vector<registered_sequence> all{
         register_sequence<recall_task<perfect_recall>>(),
         register_sequence<recall_task<parity_recall>>(),
         register_sequence<recall_task<one_shot_recall>>(),
@@ -50,6 +58,8 @@ inline std::vector<registered_sequence> registered_sequences() {
         register_sequence<add_marked>(),
         register_sequence<permuted_mnist>(),
     };
+    all.insert(all.end(), added_sequences().begin(), added_sequences().end());
+    return all;
 }
 
 /// Their names, in order.
@@ -57,6 +67,28 @@ inline std::vector<std::string> sequence_names() {
     std::vector<std::string> names;
     for (const auto& task : registered_sequences()) names.push_back(task.describe({}).name);
     return names;
+}
+
+/// Makes sequences of one's own known by their name: a `sequence_source` with `static sequence_info describe(const
+/// task_options&)`, which reads no data, and a constructor from the options, which may. Not while other threads use the
+/// registry.
+template <class Task>
+void add_sequence() {
+    constexpr bool describes = requires(const task_options& options) {
+        { Task::describe(options) } -> std::same_as<sequence_info>;
+    };
+    constexpr bool is_made = std::derived_from<Task, sequence_source> && std::constructible_from<Task, task_options>;
+    static_assert(describes, "own sequences: they need `static sequence_info describe(const task_options&)`");
+    static_assert(is_made, "own sequences: they are a sequence_source with a constructor from `const task_options&`");
+    if constexpr (describes && is_made) {
+        const sequence_info info = Task::describe({});
+        require(!info.name.empty() && info.steps > 0 && info.observation.size() > 0 && !info.levels.empty(),
+                "add_sequence: task '", info.name, "' has ", info.steps, " steps, ", info.observation.size(),
+                " observed numbers and ", info.levels.size(), " levels; expected a name and at least one of each");
+        for (const auto& name : sequence_names())
+            require(name != info.name, "add_sequence: there is already a task '", name, "'");
+        added_sequences().push_back(register_sequence<Task>());
+    }
 }
 
 /// The entry called `name`; throws with the nearest name when there is none.

@@ -101,7 +101,14 @@ void check_weights(const safetensors& file, const parameters<Real>& store) {
     }
 }
 
-/// The same back.
+/// The weights of a checkpoint alone, for what acts or answers and learns no more. The store must hold nothing that the
+/// file lacks, in its shape; otherwise it throws and nothing changes.
+template <class Real>
+void load_weights(const safetensors& file, parameters<Real>& store) {
+    load_values(file, "", store);
+}
+
+/// Weights and moments, for what goes on learning; check_weights() first.
 template <class Real, class Optimiser>
 void load_weights(const safetensors& file, parameters<Real>& store, Optimiser& moments) {
     const std::span<Real> first = moments.first_moment(), second = moments.second_moment();
