@@ -16,6 +16,8 @@
 
 namespace engram {
 
+namespace detail {
+
 /// Throws where two inputs share columns: the gradients of heads are given in no order of inputs.
 template <class Backend>
 void require_apart(const graph<Backend>& g, const std::string& name, const std::vector<view>& inputs) {
@@ -27,6 +29,8 @@ void require_apart(const graph<Backend>& g, const std::string& name, const std::
                     ": two inputs share columns; give one of them as a copy");
         }
 }
+
+}  // namespace detail
 
 // --- mixture ---
 
@@ -109,7 +113,7 @@ var<Backend> mixture(const std::string& name, const var<Backend>& shares, const 
     std::vector<var<Backend>> inputs{shares};
     inputs.insert(inputs.end(), values.begin(), values.end());
     auto op = make_operation<mixture_kernel>(g, name, inputs, slots);
-    require_apart(g, name, op->inputs);
+    detail::require_apart(g, name, op->inputs);
     const extent rows = g.common_rows(op->inputs);
     return g.add(std::move(op), {width}, rows)[0];
 }
@@ -232,7 +236,7 @@ var<Backend> fold_heads(const std::string& name, Functor f, int heads, const var
         require(width == heads || width == heads * start.width, g.full_name(name), ": ", width, " columns for ", heads,
                 " heads; expected one a head, or ", start.width, " a head as there are in what they change");
     }
-    require_apart(g, name, op->inputs);
+    detail::require_apart(g, name, op->inputs);
     const extent rows = g.common_rows(op->inputs);
     return g.add(std::move(op), {start.width}, rows)[0];
 }
