@@ -1,7 +1,7 @@
 // Trains an LSTM on examples/own_sequences.hpp, rows of a file of one's own: a whole program (train, evaluate,
 // describe, sample) that knows the sequences by their name.
 //
-//   build/bin/example-own_sequences train --task csv_series --data FOLDER --steps 2000000
+//   build/bin/example-own_sequences train --task csv_series --data FOLDER --steps 1000000
 
 #include <engram/catalogue.hpp>
 #include <engram/program/ablation.hpp>

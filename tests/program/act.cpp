@@ -152,10 +152,10 @@ TEST_CASE("the example prints what it earns, or one sentence") {
         MESSAGE("skipped: the examples were not built (ENGRAM_BUILD_EXAMPLES)");
         return;
     }
-    const auto [code, text] = example(trained() + " 200");
-    CHECK(code == 0);
-    INFO(text);
-    CHECK(text.starts_with("lstm_mem: 200 episodes, 0."));
+    const auto played = example(trained() + " 200");
+    INFO(played.second);
+    CHECK(played.first == 0);
+    CHECK(played.second.starts_with("lstm_mem: 200 episodes, 0."));
     for (const char* wrong : {"", "/nowhere", "a b c"}) {
         const auto [refused, said] = example(wrong);
         CHECK(refused == 2);
