@@ -60,8 +60,8 @@ TEST_CASE("levels and sets that do not fit are one sentence") {
     const sequence_info info{.name = "a task", .observation = {14, 14, 1}};
     CHECK(split_of(info, "train") == split::train);
     CHECK(split_of(info, "holdout_interpolate") == split::holdout);
-    CHECK_THROWS_WITH_AS(split_of(info, "holdout"), "unknown a task level 'holdout'; did you mean 'holdout_interpolate'?",
-                         error);
+    CHECK_THROWS_WITH_AS(split_of(info, "holdout"),
+                         "unknown a task level 'holdout'; did you mean 'holdout_interpolate'?", error);
     CHECK_NOTHROW(require_glyphs(*glyphs, info, 20));
     CHECK_THROWS_WITH_AS(require_glyphs(*glyphs, info, 21),
                          "a task: a sequence shows up to 21 images, but the coded set has 20 to hold out", error);
