@@ -27,7 +27,8 @@ bool left_out(const std::string& header) {
     for (const char* folder : {"engram/train/", "engram/evaluate/", "engram/program/", "engram/device/"})
         if (header.starts_with(folder)) return true;
     static const std::set<std::string> single{"engram/engram.hpp",         "engram/io/json.hpp",
-                                              "engram/io/safetensors.hpp",  // nlohmann's JSON
+                                              "engram/io/eigen.hpp",       "engram/io/xtensor.hpp",  // their libraries
+                                              "engram/io/safetensors.hpp",                           // nlohmann's JSON
                                               "engram/task/registry.hpp",  "engram/task/sequence_registry.hpp",
                                               "engram/task/time_step.hpp"};  // instances of every environment
     return single.count(header) == 1;

@@ -201,9 +201,11 @@ struct knn_below {
     float bound(float distance) const { return detail::knn_rounding::above(distance - centre + uncertain); }
 };
 
+/// Interleaved parts of the numbers that k_at_most looks at.
+inline constexpr int knn_columns = 32;
+
 /// A number that at least k of n are not above, and few more are: the k-th smallest of the minima of `knn_columns`
 /// interleaved parts. k <= knn_columns <= n; no NaN.
-inline constexpr int knn_columns = 32;
 inline float k_at_most(const float* numbers, int n, int k) {
     using P = pack<float>;
     constexpr int packs = knn_columns / P::width;

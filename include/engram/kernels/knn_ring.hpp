@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "engram/version.hpp"
+
 namespace engram {
 
 /// The compact copy of a ring's float keys (knn_compact.hpp): pairs of bfloat16 and three bounds for every slot. Null:
