@@ -5,7 +5,7 @@
 // same five slots as everywhere, with a supervised learner:
 //
 //   build/bin/engram-ntm_copy train --task bit_copy --steps 3000000
-//   build/bin/engram-dnc_copy train --task bit_copy --steps 3000000
+//   build/bin/engram-dnc_copy train --task bit_copy --steps 6000000
 
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/controller/lstm.hpp>

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The runs behind copy.md: an NTM and a DNC copy up to 20 patterns of 8 bits, ten seeds each. About 20 minutes on two cores.
+# The runs behind copy.md: an NTM and a DNC copy up to 20 patterns of 8 bits, ten seeds each. About 15 minutes on two cores.
 #
 #   docs/results/copy.sh [RUNS_FOLDER]      (default runs/copy; builds what it needs)
-#   STEPS=3000000 docs/results/copy.sh      half as long
+#   STEPS=3000000 docs/results/copy.sh      as many for both
 
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 runs=${1:-runs/copy}
 models=(ntm_copy dnc_copy)
-steps=${STEPS:-6000000}
+declare -A steps=([ntm_copy]=${STEPS:-3000000} [dnc_copy]=${STEPS:-6000000})
 [[ -n ${ENGRAM_BIN:-} ]] || { ./dev build "${models[@]/#/engram-}" engram-report; ENGRAM_BIN=build/bin; }
 
 mkdir -p "$runs"
@@ -16,7 +16,7 @@ for seed in 1 2 3 4 5 6 7 8 9 10; do
     for model in "${models[@]}"; do
         out=$runs/$model-$seed
         grep -qs '"finished": true' "$out/summary.json" && continue
-        echo "$ENGRAM_BIN/engram-$model train --task bit_copy --seed $seed --steps $steps --out $out --threads 1 --evaluate 200 --quiet --resume > $out.log 2>&1"
+        echo "$ENGRAM_BIN/engram-$model train --task bit_copy --seed $seed --steps ${steps[$model]} --out $out --threads 1 --evaluate 200 --quiet --resume > $out.log 2>&1"
     done
 done | xargs -r -P 2 -d '\n' -n 1 bash -c
 
