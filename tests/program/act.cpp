@@ -148,10 +148,8 @@ TEST_CASE("another model's run, a run without a checkpoint and damaged files are
 }
 
 TEST_CASE("the example prints what it earns, or one sentence") {
-    if (!std::filesystem::exists(std::string(ENGRAM_BIN_DIR) + "/example-act")) {
-        MESSAGE("skipped: the examples were not built (ENGRAM_BUILD_EXAMPLES)");
-        return;
-    }
+    REQUIRE_MESSAGE(std::filesystem::exists(std::string(ENGRAM_BIN_DIR) + "/example-act"),
+                    "build the target example-act");
     const auto played = example(trained() + " 200");
     INFO(played.second);
     CHECK(played.first == 0);
