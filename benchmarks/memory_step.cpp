@@ -8,15 +8,19 @@
 //   lstm            vectors: 16 in, 16 out; no memory; T = 50
 //
 //   benchmark-memory_step [--model NAME] [--threads N] [--repeats R] [--steps T] [--batch B] [--weights FILE]
-//                         [--outputs FILE] [--updates N] [--profile 1]
+//                         [--outputs FILE] [--updates N] [--profile 1] [--acting 1]
 //
 // --weights writes the first weights, the inputs and the targets for benchmarks/peers/memory_step.py; --outputs the
 // answers and gradients of the first step, and loss and gradient norm of each of the first N updates. Both happen
 // before anything is timed. One JSON line: the median by the clock and the least processor time of R samples of about
 // 20 ms. --profile 1 prints the operations by what they take instead.
+//
+// --acting 1 takes one step of time instead, as an agent does between two observations: forward alone, states carried,
+// numbers copied in, the answer read, on one thread. Its outputs are the answers of T such steps from states of zero.
 
 #include <time.h>
 
+#include <cmath>
 #include <cstdio>
 
 #include <engram/auxiliary/no_auxiliary.hpp>
@@ -40,7 +44,7 @@ using model_with = agent<identity, engram::lstm, Memory, no_auxiliary, supervise
 
 struct sizes {
     int threads, repeats, steps, batch, updates;
-    bool profile;
+    bool profile, acting;
     std::string weights, outputs;
 };
 
@@ -94,6 +98,69 @@ void print_profile(mra::program& p) {
                     least[name].second, name.c_str());
 }
 
+/// Median by the clock and least processor time, in milliseconds, of one call among `repeats` samples of about 20 ms.
+template <class Call>
+std::pair<double, double> timed(int repeats, Call call) {
+    const auto rounds = [&](int count) {
+        const auto start = std::chrono::steady_clock::now();
+        for (int i = 0; i < count; ++i) call();
+        return mra::milliseconds_since(start) / count;
+    };
+    rounds(3);
+    const int count = std::max(1, int(20 / rounds(10)));
+    std::vector<double> clock, processor;
+    for (int turn = 0; turn < repeats; ++turn) {
+        const double before = processor_milliseconds();
+        clock.push_back(rounds(count));
+        processor.push_back((processor_milliseconds() - before) / count);
+    }
+    return {mra::median(clock), *std::min_element(processor.begin(), processor.end())};
+}
+
+void print(const std::string& name, const sizes& z, const parameters<float>& store, int steps,
+           std::pair<double, double> times, std::size_t operations) {
+    std::printf(
+        "{\"model\": \"%s\", \"threads\": %d, \"T\": %d, \"B\": %d, \"parameters\": %lld, \"total_ms\": %.5f, "
+        "\"processor_ms\": %.5f, \"frames_per_second\": %.0f, \"operations\": %zu}\n",
+        name.c_str(), z.threads, steps, z.batch, static_cast<long long>(store.total()), times.first, times.second,
+        1e3 * steps * z.batch / times.first, operations);
+}
+
+/// Single steps over x [T, B, F] and round again.
+template <class Model>
+void act(const std::string& name, const Model& model, const sizes& z, const std::vector<float>& x, int observed,
+         int answered) {
+    require(z.threads == 1, "--acting takes one thread, not ", z.threads);
+    mra::program p(*model.g, model.store, {.steps = 1, .batch = z.batch}, {model.logits});
+    const auto input = p.input("observation"), reset = p.input("reset");
+    const auto row = std::size_t(z.batch) * std::size_t(observed);
+    int t = 0;
+    const auto step = [&] {
+        std::copy_n(x.begin() + std::ptrdiff_t(row) * t, row, input.begin());
+        std::fill(reset.begin(), reset.end(), t == 0);
+        p.forward();
+        p.carry();
+        t = (t + 1) % z.steps;
+        return p.output(model.logits);
+    };
+    if (!z.outputs.empty()) {
+        std::vector<float> answers;
+        for (int i = 0; i < z.steps; ++i) {
+            const auto answer = step();
+            for (int b = 0; b < z.batch; ++b)
+                answers.insert(answers.end(), answer.data + b * answer.stride,
+                               answer.data + b * answer.stride + answered);
+        }
+        safetensors file;
+        file.add<float>("answer", {z.steps, z.batch, answered}, answers);
+        file.write(z.outputs);
+    }
+    float sum = 0;
+    if (z.repeats > 0)
+        print(name, z, *model.store, 1, timed(z.repeats, [&] { sum += step().data[0]; }), p.operation_count());
+    require(std::isfinite(sum), "--acting: an answer is not finite");
+}
+
 template <class Model>
 void measure(const std::string& name, const typename Model::settings& s, const task_shape& task, const sizes& z) {
     auto model = Model::template trace<backend>(s, task, 1);
@@ -110,6 +177,8 @@ void measure(const std::string& name, const typename Model::settings& s, const t
     std::fill_n(reset.begin(), z.batch, 1.0f);
     std::fill(one.begin(), one.end(), 1.0f);
     if (!z.weights.empty()) save(z.weights, *model.store, z, x, observed, target, answered);
+
+    if (z.acting) return act(name, model, z, x, observed, answered);
 
     mra::shards shards(*model.g, model.store, z.steps, z.batch, z.threads, {model.logits});
     shards.set_input("observation", x, observed);
@@ -150,27 +219,7 @@ void measure(const std::string& name, const typename Model::settings& s, const t
         file.add<float>("gradient_norms", {z.updates}, norms);
         file.write(z.outputs);
     }
-    if (z.repeats <= 0) return;
-    const auto rounds = [&](int count) {
-        const auto start = std::chrono::steady_clock::now();
-        for (int i = 0; i < count; ++i) step();
-        return mra::milliseconds_since(start) / count;
-    };
-    rounds(3);
-    const int count = std::max(1, int(20 / rounds(10)));
-    std::vector<double> clock, processor;
-    for (int turn = 0; turn < z.repeats; ++turn) {
-        const double before = processor_milliseconds();
-        clock.push_back(rounds(count));
-        processor.push_back((processor_milliseconds() - before) / count);
-    }
-    const double total = mra::median(clock);
-    std::printf(
-        "{\"model\": \"%s\", \"threads\": %d, \"T\": %d, \"B\": %d, \"parameters\": %lld, \"total_ms\": %.4f, "
-        "\"processor_ms\": %.4f, \"frames_per_second\": %.0f, \"operations\": %zu}\n",
-        name.c_str(), z.threads, z.steps, z.batch, static_cast<long long>(model.store->total()), total,
-        *std::min_element(processor.begin(), processor.end()), 1e3 * double(cells) / total,
-        shards[0].operation_count());
+    if (z.repeats > 0) print(name, z, *model.store, z.steps, timed(z.repeats, step), shards[0].operation_count());
 }
 
 }  // namespace
@@ -185,11 +234,13 @@ int main(int argc, char** argv) try {
                         {"--weights", ""},
                         {"--outputs", ""},
                         {"--updates", "5"},
-                        {"--profile", "0"}});
+                        {"--profile", "0"},
+                        {"--acting", "0"}});
     const std::string& name = f.text("--model");
     require_known("model", name, std::vector<std::string>{"dnc", "introspection", "lstm"});
-    sizes z{f.number("--threads"), f.number("--repeats"),      f.number("--steps"), f.number("--batch"),
-            f.number("--updates"), f.number("--profile") != 0, f.text("--weights"), f.text("--outputs")};
+    sizes z{f.number("--threads"),     f.number("--repeats"), f.number("--steps"),
+            f.number("--batch"),       f.number("--updates"), f.number("--profile") != 0,
+            f.number("--acting") != 0, f.text("--weights"),   f.text("--outputs")};
     if (z.steps == 0) z.steps = name == "lstm" ? 50 : 20;
     const auto controlled = []<class Model>(std::type_identity<Model>, const char* targets) {
         typename Model::settings s;

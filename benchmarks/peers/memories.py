@@ -106,6 +106,11 @@ class Recurrent(torch.nn.Module):
             state = (*state, *self.constants)
         return self.answer(torch.stack(outputs))
 
+    def act(self, now, state):
+        """The answer [B, O] to x [B, X], and the state behind it; the first one is begin(x)."""
+        state = self.step(now, *state, *self.weights())
+        return self.answer(state[0]), (*state, *self.constants)
+
     def gradients(self):
         """By the names and in the shapes of the file."""
         found = {}
@@ -159,7 +164,8 @@ class Introspection(Recurrent):
 
 
 class Lstm(torch.nn.Module):
-    """torch.nn.LSTM, which has no step of its own; its second bias stays zero."""
+    """torch.nn.LSTM, which has no step of its own; its second bias stays zero. use_cell() makes act() go through
+    torch.nn.LSTMCell, which torch.compile can take apart."""
 
     step = None
 
@@ -178,6 +184,26 @@ class Lstm(torch.nn.Module):
 
     def forward(self, x):
         return self.answer(self.lstm(x)[0])
+
+    def begin(self, x):
+        return (x.new_zeros(1, x.shape[1], self.lstm.hidden_size),) * 2
+
+    def act(self, now, state):
+        h, state = self.lstm(now.unsqueeze(0), state)
+        return self.answer(h[0]), state
+
+    def use_cell(self):
+        net = self.lstm
+        self.cell = torch.nn.LSTMCell(net.input_size, net.hidden_size)
+        with torch.no_grad():
+            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+                getattr(self.cell, name).copy_(getattr(net, f"{name}_l0"))
+        self.begin = lambda x: (x.new_zeros(x.shape[1], net.hidden_size),) * 2
+        self.act = self.act_by_cell
+
+    def act_by_cell(self, now, state):
+        h, c = self.cell(now, state)
+        return self.answer(h), (h, c)
 
     def gradients(self):
         net = self.lstm

@@ -7,6 +7,9 @@ and loss and gradient norm of each of the first updates. --form says how a step 
     script     through torch.jit.script
     compile    through torch.compile, which needs a C++ compiler: one graph a step of time
     unroll     the loop over T as well in one compiled graph (a minute or more of compiling)
+    cell       of lstm with --acting: torch.nn.LSTMCell
+--acting takes one step of time instead, as an agent does between two observations: without gradients, the state carried
+by the caller; compile then holds the cell and the answer too. Its outputs are the answers of T such steps.
 Adam is fused. One JSON line: the median by the clock and the least processor time of --repeats samples of about 20 ms.
 """
 
@@ -53,6 +56,25 @@ class Training:
         return loss, norm
 
 
+class Acting:
+    """Single steps over x [T, B, X], and round again."""
+
+    def __init__(self, model, form, x):
+        if form in ("cell", "compile") and hasattr(model, "use_cell"):
+            model.use_cell()
+        self.model, self.x, self.t = model, x.unbind(0), 0
+        self.first = self.state = model.begin(x)
+        self.act = torch.compile(model.act, fullgraph=True, dynamic=False) if form == "compile" else model.act
+        if form == "script":
+            model.step = torch.jit.script(model.step)
+
+    @torch.inference_mode()
+    def step(self):
+        answer, self.state = self.act(self.x[self.t], self.first if self.t == 0 else self.state)
+        self.t = (self.t + 1) % len(self.x)
+        return answer
+
+
 def measure(step, repeats):
     def rounds(count):
         start = time.perf_counter()
@@ -73,7 +95,8 @@ def measure(step, repeats):
 def main():
     options = timing.parser(__doc__.splitlines()[0])
     options.add_argument("--model", choices=memories.MODELS, default="dnc")
-    options.add_argument("--form", choices=("eager", "script", "compile", "unroll"), default="eager")
+    options.add_argument("--form", choices=("eager", "script", "compile", "unroll", "cell"), default="eager")
+    options.add_argument("--acting", action="store_true", help="one step of time, forward alone")
     options.add_argument("--weights", required=True, help="safetensors file that benchmark-memory_step wrote")
     options.add_argument("--outputs", help="write answers, gradients, and losses of the first updates")
     options.add_argument("--onednn", type=int, choices=(0, 1), default=1)
@@ -83,19 +106,29 @@ def main():
 
     tensors = load_file(options.weights)
     model = memories.MODELS[options.model](tensors)
-    training = Training(model, options.form, tensors["x"], tensors["target"])
-    if options.outputs:
-        _, answer = training.backward()
-        found = {"answer": answer.detach().clone(), **{n: g.clone() for n, g in model.gradients().items()}}
-        record = [training.step() for _ in range(int(tensors["updates"][0]))]
-        found["losses"], found["gradient_norms"] = (
-            torch.tensor([float(pair[i]) for pair in record]) for i in (0, 1))
-        save_file(found, options.outputs)
+    T, B = tensors["x"].shape[:2]
+    if options.acting:
+        if options.form == "unroll" or (options.form == "cell" and options.model != "lstm"):
+            raise SystemExit(f"--acting of {options.model} has no form '{options.form}'")
+        T, run = 1, Acting(model, options.form, tensors["x"])
+        if options.outputs:
+            answers = [run.step().clone() for _ in range(len(tensors["x"]))]
+            save_file({"answer": torch.stack(answers)}, options.outputs)
+    else:
+        if options.form == "cell":
+            raise SystemExit("the form 'cell' is one of --acting alone")
+        run = Training(model, options.form, tensors["x"], tensors["target"])
+        if options.outputs:
+            _, answer = run.backward()
+            found = {"answer": answer.detach().clone(), **{n: g.clone() for n, g in model.gradients().items()}}
+            record = [run.step() for _ in range(int(tensors["updates"][0]))]
+            found["losses"], found["gradient_norms"] = (
+                torch.tensor([float(pair[i]) for pair in record]) for i in (0, 1))
+            save_file(found, options.outputs)
     if options.repeats > 0:
-        total, processor = measure(training.step, options.repeats)
-        T, B = tensors["x"].shape[:2]
+        total, processor = measure(run.step, options.repeats)
         print(json.dumps({"model": options.model, "form": options.form, "threads": options.threads, "T": T, "B": B,
-                          "total_ms": round(total, 4), "processor_ms": round(processor, 4),
+                          "total_ms": round(total, 5), "processor_ms": round(processor, 5),
                           "frames_per_second": round(1e3 * T * B / total), "torch": torch.__version__,
                           "onednn": options.onednn}), flush=True)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Runs the same work here and in PyTorch, or FAISS, in turn, several rounds, and prints the ratios of the medians.
-#   benchmarks/peers/run.sh [knn|dnc|introspection|lstm|core|update|memup|all]
+#   benchmarks/peers/run.sh [knn|dnc|introspection|lstm|acting|core|update|memup|all]
 #                           [CORE_PROGRAM [UPDATE_PROGRAM [MEMUP_PROGRAM [KNN_PROGRAM [SMALL_PROGRAM]]]]]
 # Programs default to build/bin/benchmark-mra_core, -mra_update, -memup_step, -knn_read and -memory_step. Both sides
 # read the same weights, inputs and memory from one file; their outputs and gradients are compared before anything is
@@ -18,6 +18,7 @@
 #                        whole loop, which takes minutes to compile the first time; also script, and compile, which is a
 #                        graph a step of time
 #   SMALL_REPEATS (10)   samples of about 20 ms a round; outputs, gradients and the first updates are compared to 1e-4
+#   ACTING_FORMS         of acting, a step of time of the same models: "eager compile", and cell of lstm
 #   RESULTS              file that receives every JSON line; a temporary one by default
 #   TABLE                file that receives the table of ratios as Markdown; none by default
 set -euo pipefail
@@ -36,9 +37,9 @@ shape=(--steps "${STEPS:-50}" --batch "${BATCH:-16}")
 
 case "$what" in
     knn) modules="faiss" ;;
-    core | update | memup | dnc | introspection | lstm) modules="torch" ;;
+    core | update | memup | dnc | introspection | lstm | acting) modules="torch" ;;
     all) modules="torch, faiss" ;;
-    *) echo "run.sh: '$what' is none of knn, dnc, introspection, lstm, core, update, memup, all" >&2; exit 2 ;;
+    *) echo "run.sh: '$what' is none of knn, dnc, introspection, lstm, acting, core, update, memup, all" >&2; exit 2 ;;
 esac
 if ! "$python" -c "import $modules, numpy, safetensors" 2>/dev/null; then
     echo "run.sh: '$python' has no $modules, numpy and safetensors; make it with benchmarks/peers/setup.sh" >&2
@@ -189,6 +190,40 @@ small_models() {
     esac
 }
 
+# acting MODEL BATCH FORM...: single steps of time, whose answers are compared first; one thread
+acting() {
+    local model="$1" batch="$2" form round line file="$folder/$1_acting"
+    shift 2
+    if [ ! -x "$small" ]; then
+        echo "run.sh: no program '$small', which writes the weights of $model" >&2
+        return
+    fi
+    "$small" --model "$model" --batch "$batch" --repeats 0 --weights "$file.safetensors"
+    "$small" --model "$model" --batch "$batch" --acting 1 --repeats 0 --outputs "$file-engram.safetensors"
+    for form in "$@"; do
+        echo "== acting, $model, B = $batch, $form"
+        "$python" "$here/memory_step.py" --model "$model" --acting --form "$form" --repeats 0 \
+            --weights "$file.safetensors" --outputs "$file-torch.safetensors"
+        "$python" "$here/compare.py" "$file-torch.safetensors" "$file-engram.safetensors" --tolerance 1e-4
+    done
+    for ((round = 0; round < rounds; round++)); do
+        line="$("$small" --model "$model" --batch "$batch" --acting 1 --repeats "${SMALL_REPEATS:-10}")"
+        for form in "$@"; do
+            keep engram "acting_$batch $model $form" "$line"
+            keep torch "acting_$batch $model $form" "$("$python" "$here/memory_step.py" --model "$model" --acting \
+                --form "$form" --repeats "${SMALL_REPEATS:-10}" --weights "$file.safetensors" 2> /dev/null | tail -n 1)"
+        done
+    done
+}
+
+if [ "$what" = acting ] || [ "$what" = all ]; then
+    for batch in 1 16; do
+        # shellcheck disable=SC2086 # a list of words
+        for model in dnc introspection; do acting "$model" "$batch" ${ACTING_FORMS:-eager compile}; done
+        # shellcheck disable=SC2086
+        acting lstm "$batch" ${ACTING_FORMS:-eager compile} cell
+    done
+fi
 for model in dnc introspection lstm; do
     if [ "$what" = "$model" ] || [ "$what" = all ]; then small_models "$model"; fi
 done
