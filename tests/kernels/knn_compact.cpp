@@ -16,13 +16,14 @@
 
 namespace {
 
+using engram::byte_instruction;
 using numbers = std::vector<float>;
 const float infinity = std::numeric_limits<float>::infinity(), nan_value = std::numeric_limits<float>::quiet_NaN();
 
 /// A ring of keys alone; what was never written is NaN, and so are its bounds.
 struct store {
-    numbers content, key, norm, bounds;
-    std::vector<std::uint32_t> pairs;
+    numbers content, key, norm;
+    std::vector<std::uint32_t> words;
     std::int64_t written = 0;
     engram::knn_ring<float> ring, plain;
 
@@ -30,9 +31,8 @@ struct store {
         : content(std::size_t(slots)),
           key(std::size_t(slots) * D, nan_value),
           norm(std::size_t(slots), nan_value),
-          bounds(std::size_t(slots) * engram::knn_compact_bounds, nan_value),
-          pairs(std::size_t(slots) * engram::knn_compact_stride(D), 0x7fc07fc0u),
-          ring{content.data(), key.data(), norm.data(), &written, slots, 1, D, {pairs.data(), bounds.data()}},
+          words(std::size_t(engram::knn_compact_words(slots, D)), 0x7fc07fc0u),
+          ring{content.data(), key.data(), norm.data(), &written, slots, 1, D, {words.data()}},
           plain(ring) {
         plain.compact = {};
     }
@@ -48,11 +48,11 @@ struct tally {
     int searches = 0, answers = 0, looked = 0;
 };
 
-template <bool Rounded>
+template <byte_instruction By>
 void below_every_distance(const store& s, const numbers& query) {
     const int valid = engram::knn_valid(s.ring);
     numbers below(std::size_t(valid), nan_value), distance(below);
-    const auto found = engram::knn_below::of<Rounded>(s.ring, query.data(), valid, below.data());
+    const auto found = engram::knn_below::of<By>(s.ring, query.data(), valid, below.data());
     if (!found.ok) return;
     engram::knn_distances(s.plain, query.data(), valid, distance.data());
     int above = 0;
@@ -61,12 +61,12 @@ void below_every_distance(const store& s, const numbers& query) {
     REQUIRE(above == 0);
 }
 
-template <bool Rounded>
+template <byte_instruction By>
 void same_answer(const store& s, const numbers& query, int k, const std::vector<int>& expected, tally& seen) {
-    below_every_distance<Rounded>(s, query);
+    below_every_distance<By>(s, query);
     std::vector<int> slot(std::size_t(k), -1);
     numbers scratch(std::size_t(s.ring.slots), nan_value);
-    const auto found = engram::knn_look_twice<Rounded>(s.ring, query.data(), engram::knn_valid(s.ring), k, slot.data(),
+    const auto found = engram::knn_look_twice<By>(s.ring, query.data(), engram::knn_valid(s.ring), k, slot.data(),
                                                        scratch.data());
     ++seen.searches;
     seen.looked += found.looked;
@@ -85,8 +85,11 @@ void same_search(const store& s, const numbers& query, int k, tally& seen) {
     REQUIRE(engram::knn_select(s.plain, query.data(), k, expected.data(), scratch.data()) == k);
     REQUIRE(engram::knn_select(s.ring, query.data(), k, slot.data(), scratch.data()) == k);
     REQUIRE(slot == expected);
-    same_answer<false>(s, query, k, expected, seen);
-    if (engram::bfloat16_products) same_answer<engram::bfloat16_products>(s, query, k, expected, seen);
+    same_answer<byte_instruction::one>(s, query, k, expected, seen);
+    if (engram::best_byte_instruction >= byte_instruction::two)
+        same_answer<byte_instruction::two>(s, query, k, expected, seen);
+    if (engram::best_byte_instruction >= byte_instruction::four)
+        same_answer<byte_instruction::four>(s, query, k, expected, seen);
 }
 
 /// Keys and queries of `cases` rings, wrapped or not; draw(D, i) gives the i-th key and, for i = -1, a query.

@@ -10,7 +10,7 @@
 //
 // The read takes the keys of the chosen slots, recomputed by the caller (jumpy backpropagation) or gathered from the
 // cache. Selection costs N D multiply-adds at about the speed of memory and allocates nothing. A large ring with a
-// compact copy of its keys is looked at twice: half the bytes say which slots may be among the nearest, and those alone
+// compact copy of its keys is looked at twice: a quarter of the bytes say which slots may be among the nearest, and those alone
 // get their distance, so that slots and order are the same ones.
 
 #include <algorithm>
@@ -33,7 +33,7 @@ int knn_write(const knn_ring<Real>& ring, const Real* content, const Real* key) 
     std::copy_n(key, ring.key_width, ring.key + std::ptrdiff_t(slot) * ring.key_width);
     ring.norm[slot] = dot(key, key, ring.key_width);
     if constexpr (std::is_same_v<Real, float>)
-        if (ring.compact.pairs) {
+        if (ring.compact.words) {
             // Slot 0 is the centre of all.
             if (slot == 0)
                 knn_compact_again(ring);
@@ -127,9 +127,9 @@ struct knn_found {
 /// The k nearest of the first `valid` slots by two looks at a ring with a compact copy, as `knn_select` gives them, or
 /// nothing where too many slots remain to be looked at or distances are not finite. 1 <= k <= knn_columns,
 /// 4 knn_columns <= valid < 2^24, D <= knn_compact_widest. slot [k], scratch [slots].
-template <bool Rounded = bfloat16_products>
+template <byte_instruction By = best_byte_instruction>
 knn_found knn_look_twice(const knn_ring<float>& ring, const float* query, int valid, int k, int* slot, float* scratch) {
-    const auto below = knn_below::of<Rounded>(ring, query, valid, scratch);
+    const auto below = knn_below::of<By>(ring, query, valid, scratch);
     if (!below.ok) return {};
     // Whatever slots these are, the k nearest of all are no farther than the k-th of them.
     constexpr int some = 2 * knn_columns;
@@ -161,7 +161,7 @@ knn_found knn_look_twice(const knn_ring<float>& ring, const float* query, int va
 constexpr bool knn_compact_pays(int valid, int key_width, int k) {
     const std::int64_t numbers = std::int64_t(valid) * key_width;
     return key_width >= 32 && key_width <= knn_compact_widest && k <= knn_columns && valid >= 4 * knn_columns &&
-           valid < 1 << 24 && pack_bytes >= 32 && numbers >= (bfloat16_products ? 1 << 14 : 1 << 17);
+           valid < 1 << 24 && pack_bytes >= 32 && numbers >= (1 << 14);
 }
 
 /// The k valid slots nearest to query [D] on cached keys, nearest first, ties to the lower slot. Returns how many:
@@ -170,7 +170,7 @@ template <class Real>
 int knn_select(const knn_ring<Real>& ring, const Real* query, int k, int* slot, Real* scratch) {
     const int valid = knn_valid(ring);
     if constexpr (std::is_same_v<Real, float>)
-        if (k > 0 && ring.compact.pairs && knn_compact_pays(valid, ring.key_width, k))
+        if (k > 0 && ring.compact.words && knn_compact_pays(valid, ring.key_width, k))
             if (const auto found = knn_look_twice(ring, query, valid, k, slot, scratch); found.count > 0)
                 return found.count;
     knn_distances(ring, query, valid, scratch);

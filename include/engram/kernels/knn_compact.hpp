@@ -1,44 +1,60 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The first look of a k-NN search at half the bytes: keys as bfloat16, and for every slot a number that is not above
-// its distance, however the floats are rounded (ours).
+// The first look of a k-NN search at a quarter of the bytes: keys as bytes, and for every slot a number that is not
+// above its distance, however the floats are rounded (ours).
 //
 // Keys and query are taken from a centre c, the key in slot 0, so that keys which lie close together far from zero
 // lose no more than others: with x = q - c and y = k - c,
 //
 //   |k|^2 - 2 q.k = d + |y|^2 - 2 x.y,   d = |c|^2 - 2 q.c,
-//   x.y <= x'.y' + |x| |y - y'| + |x - x'| |y'|      (Cauchy and Schwarz), where x', y' are rounded to bfloat16.
+//   x.y <= x'.y' + |x| |y - y'| + |x - x'| |y'|      (Cauchy and Schwarz), where
+//   y' = s n, n_i whole from -127 to 127, s = max_i |y_i| / 127; |y'| <= 127 sqrt(D) s
+//   x' = r m, m_i whole from -M to M, r = max_i |x_i| / M, M as large as sums of 32 bits allow, so that |x - x'| is some
+//        hundredth of |x| |y - y'| / |y'| and a bound of |y'| may be as coarse as the one above.
+//
+// m.n is exact; |y - y'| and |x - x'| are measured. Numbers that are all below 2^-50 become zero, with scale zero, so
+// that no product of scales is below 2^-124; |y'| <= |y| (1 + sqrt(D) / 254) < 1.2 |y| and so is x'.
 //
 // The rest is for float. A sum of D products passes a term through D / width + log2(width) + 6 roundings at most; with
 // g = 2^-23 times that, twice what rounding to nearest can do, it is wrong by g |a| |b|. So today's distance is wrong
-// by g |k| (|k| + 2 |q|), where |q| <= |x| + |c|, and the bound by 4 g |x| |y| and (2 g + 2^-20) |y|^2. Under every
-// root stands F = (D + 4) 2^-100: g F is more than sums can lose to numbers below 2^-126 that become zero, and sqrt(F)
-// more than such numbers. Lengths from 2^60 on are refused, so that nothing overflows.
+// by g |k| (|k| + 2 |q|), where |q| <= |x| + |c|, and the bound by 4 g |x| |y| (seven roundings of what is below
+// 3 |x| |y|, and g is more than seven) and (2 g + 2^-20) |y|^2. What is measured in floats, |z - z'|, is wrong by
+// 2^-21 |z| at most, the rounding of a - c included. Under every root stands F = (D + 4) 2^-100: g F is more than sums
+// can lose to numbers below 2^-126 that become zero, and sqrt(F) more than such numbers. Lengths from 2^60 on are
+// refused, so that nothing overflows.
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
 
-#include "engram/core/bfloat16.hpp"
+#include "engram/core/byte_products.hpp"
 #include "engram/kernels/knn_ring.hpp"
 #include "engram/kernels/rows.hpp"
 
 namespace engram {
 
-/// Widest keys that may have a compact copy: the rounded query lies on the stack.
+/// Widest keys that may have a compact copy: the query lies on the stack.
 inline constexpr int knn_compact_widest = 1024;
-/// Bounds of a slot: |y|^2 less what rounding may add to it, a multiple of |x|, and a multiple of |x - x'|.
+/// Bounds of a slot: |y|^2 less what rounding may add to it, a multiple of |x|, and 2 s.
 inline constexpr int knn_compact_bounds = 3;
+/// Slots that lie together, one a lane: a row of words for every four numbers of the keys, then a row for every bound.
+inline constexpr int knn_compact_lanes = pack<float>::width;
 
-/// Words of a compact key; what is beyond the key is zero.
-constexpr int knn_compact_stride(int key_width) {
-    return (key_width + bfloat16_pairs::width - 1) / bfloat16_pairs::width * bfloat16_pairs::words;
+/// Rows of keys; what is beyond the key is multiplied by zero.
+constexpr int knn_compact_rows(int key_width) {
+    return (key_width + 3) / 4;
+}
+/// Words of the compact copy of a ring.
+constexpr std::ptrdiff_t knn_compact_words(int slots, int key_width) {
+    constexpr int lanes = knn_compact_lanes;
+    return std::ptrdiff_t((slots + lanes - 1) / lanes) * lanes * (knn_compact_rows(key_width) + knn_compact_bounds);
 }
 
 namespace detail {
@@ -58,39 +74,41 @@ struct knn_rounding {
     static float above(double x) { return static_cast<float>(x + std::abs(x) * 0x1p-20); }
 };
 
-/// A vector less the centre, z = a - c [D], as bfloat16 z' [stride(D)]: |z|^2, |z - z'|^2 and |z'|^2 as floats sum
-/// them. With `whole` also z as floats in the order of the pairs' halves.
-struct knn_centred {
-    float all, lost, kept;
+/// A vector less the centre, z = a - c [D], as whole numbers [D, and zeros up to a pack] from -most to most times a
+/// scale: |z|^2 and |z - z'|^2 as floats sum them.
+struct knn_scaled {
+    float all, lost, scale;
 
-    knn_centred(const float* a, const float* c, int D, std::uint32_t* pairs, float* whole = nullptr) {
+    knn_scaled(const float* a, const float* c, int D, int most, std::int32_t* whole) {
         using P = pack<float>;
-        P all_sum(0), lost_sum(0), kept_sum(0);
-        for (int i = 0; i < D; i += bfloat16_pairs::width, pairs += bfloat16_pairs::words) {
-            P low, high;
-            if (i + bfloat16_pairs::width <= D) {
-                low = P::load(a + i) - P::load(c + i);
-                high = P::load(a + i + P::width) - P::load(c + i + P::width);
-            } else {
-                const int first = std::min(D - i, P::width), second = D - i - first;
-                low = P::load(a + i, first) - P::load(c + i, first);
-                high = P::load(a + i + first, second) - P::load(c + i + first, second);
-            }
-            const auto rounded = bfloat16_pairs::nearest(low, high);
-            rounded.store(pairs);
-            all_sum += square(low) + square(high);
-            lost_sum += square(low - rounded.low()) + square(high - rounded.high());
-            kept_sum += square(rounded.low()) + square(rounded.high());
-            if (!whole) continue;
-            low.store(whole + i);
-            high.store(whole + i + P::width);
+        using words = typename byte_products<>::native;
+        alignas(64) float centred[knn_compact_widest + P::width];
+        P largest(0), all_sum(0), lost_sum(0);
+        for (int i = 0; i < D; i += P::width) {
+            const int left = D - i;
+            const P z = left < P::width ? P::load(a + i, left) - P::load(c + i, left) : P::load(a + i) - P::load(c + i);
+            z.store(centred + i);
+            largest = max(largest, abs(z));
+            all_sum += square(z);
         }
-        all = all_sum.sum(), lost = lost_sum.sum(), kept = kept_sum.sum();
+        float lane[P::width];
+        largest.store(lane);
+        const float top = *std::max_element(lane, lane + P::width);
+        const bool enough = top >= 0x1p-50f && top < float(knn_rounding::too_long) * 2;
+        scale = enough ? top / float(most) : 0;
+        const P factor(enough ? float(most) / top : 0), unit(scale);
+        // What is added to this number is rounded to a whole one, and is its lower bits.
+        const P integers(0x1.8p23f);
+        for (int i = 0; i < D; i += P::width) {
+            const P z = P::load(centred + i), sum = multiply_add(z, factor, integers);
+            const auto bits = __builtin_bit_cast(words, sum.lanes) - __builtin_bit_cast(words, integers.lanes);
+            std::memcpy(whole + i, &bits, sizeof bits);
+            lost_sum += square(z - (sum - integers) * unit);
+        }
+        all = all_sum.sum(), lost = lost_sum.sum();
     }
-    /// No less than |z - z'|, the rounding of a - c to a float included; without z' that alone.
-    double error(const knn_rounding& of, bool rounded = true) const {
-        return (rounded ? of.length(lost) : 0) + 0x1p-23 * of.length(all);
-    }
+    /// No less than |z - z'|.
+    double error(const knn_rounding& of) const { return of.length(lost) + 0x1p-21 * of.length(all); }
 };
 
 }  // namespace detail
@@ -98,11 +116,12 @@ struct knn_centred {
 /// Makes the compact copy of one slot. Keys of no finite or of a huge length get bounds below everything. Norms may be
 /// summed in another order than here, as those are that come from a device.
 inline void knn_compact_write(const knn_ring<float>& ring, int slot) {
-    const int D = ring.key_width, stride = knn_compact_stride(D);
+    constexpr int lanes = knn_compact_lanes;
+    const int D = ring.key_width, rows = knn_compact_rows(D);
     const detail::knn_rounding of{D};
-    std::uint32_t* const pairs = ring.compact.pairs + std::ptrdiff_t(slot) * stride;
     const float *const c = ring.key, *const k = c + std::ptrdiff_t(slot) * D;
-    const detail::knn_centred y(k, c, D, pairs);
+    std::int32_t whole[knn_compact_widest + lanes];
+    const detail::knn_scaled y(k, c, D, 127, whole);
     const float square = dot(k, k, D);
     const double g = of.g(), length = of.length(square), centre = of.length(dot(c, c, D));
     const double other = double(ring.norm[slot]) - double(square);
@@ -112,58 +131,82 @@ inline void knn_compact_write(const knn_ring<float>& ring, int slot) {
             other - 0x1p-20 * std::abs(other) + y.all * (1 - 2 * g - 0x1p-20) - 2 * g * length * (length + 2 * centre);
         bounds[0] = -of.above(-least);
         bounds[1] = of.above(2 * y.error(of) + 4 * g * (length + of.length(y.all)));
-        bounds[2] = of.above(2 * of.length(y.kept));
-    } else {
-        std::fill_n(pairs, stride, 0u);
+        bounds[2] = 2 * y.scale;
     }
-    for (int i = 0; i < knn_compact_bounds; ++i) ring.compact.bounds[std::ptrdiff_t(i) * ring.slots + slot] = bounds[i];
+    std::uint32_t* word = ring.compact.words + knn_compact_words(slot / lanes * lanes, D) + slot % lanes;
+    // Bytes are whole numbers from 1 on, 128 more than these are.
+    for (int i = 0; i < rows; ++i, word += lanes) {
+        *word = 0x80808080u;
+        for (int j = 0; j < 4; ++j) *word ^= (std::uint32_t(whole[4 * i + j]) & 255u) << (8 * j);
+    }
+    for (int i = 0; i < knn_compact_bounds; ++i, word += lanes) *word = std::bit_cast<std::uint32_t>(bounds[i]);
 }
 
 /// Makes the compact copy, if the ring has one, of the keys and norms that it holds now.
 template <class Real>
 void knn_compact_again(const knn_ring<Real>& ring) {
     if constexpr (std::is_same_v<Real, float>)
-        for (int i = 0; ring.compact.pairs && i < knn_valid(ring); ++i) knn_compact_write(ring, i);
+        for (int i = 0; ring.compact.words && i < knn_valid(ring); ++i) knn_compact_write(ring, i);
 }
 
-// Wrapped by hand: clang-format 14 mangles template lambdas.
-// clang-format off
+/// A query less the centre, x' = r m, as it meets compact keys.
+template <byte_instruction By>
+struct knn_compact_query {
+    using products = byte_products<By>;
+    std::uint32_t words[2 * knn_compact_rows(knn_compact_widest)];
+    float length, error;  // no less than |x|, and than |x - x'| |y'| / s
+    float scale;          // r
+    std::uint32_t offset; // 128 sum_i m_i: of bytes that are 128 more than n
 
-/// Products of a vector with a pack of compact rows [stride] that follow each other, one a lane; rows from `count` on
-/// repeat the last one. The vector is pairs if `Rounded`, else floats in the order of the pairs' halves.
-template <bool Rounded>
-ENGRAM_SIMD pack<float> pair_dots(const std::uint32_t* rounded, const float* whole, const std::uint32_t* rows,
-                                  int count, int stride) {
-    using P = pack<float>;
-    using pairs = bfloat16_pairs;
-    constexpr int group = std::min(4, P::width), ahead = P::width;
-    P sum[P::width];
-    for (int first = 0; first < P::width; first += group)
+    knn_compact_query(const float* query, const float* centre, int D) {
+        const detail::knn_rounding of{D};
+        std::int32_t whole[knn_compact_widest + knn_compact_lanes];
+        const detail::knn_scaled x(query, centre, D, std::min(products::most, (1 << 24) / D), whole);
+        std::int32_t sum = 0;
+        for (int i = 0; i < knn_compact_rows(D); ++i) {
+            products::split(whole + 4 * i, words + 2 * i);
+            for (int j = 0; j < 4; ++j) sum += whole[4 * i + j];
+        }
+        offset = 128 * std::uint32_t(sum);
+        scale = x.scale;
+        length = of.above(of.length(x.all));
+        error = of.above(127 * std::sqrt(double(D)) * x.error(of));
+    }
+
+    // Wrapped by hand: clang-format 14 mangles template lambdas.
+    // clang-format off
+
+    /// Bounds from below of |y|^2 - 2 x.y for the slots of `Blocks` blocks that follow each other.
+    template <int Blocks>
+    ENGRAM_SIMD void below(const std::uint32_t* block, int rows, pack<float>* out) const {
+        constexpr int lanes = knn_compact_lanes;
         [&]<int... I>(std::integer_sequence<int, I...>) {
-            P part[group] = {((void)I, P(0))...};
-            const std::uint32_t* const row[group] = {
-                rows + std::ptrdiff_t(first + I < count ? first + I : count - 1) * stride...};
-            // Rows that come next are asked for in the order of addresses; no byte of them need exist.
-            auto ask = reinterpret_cast<std::uintptr_t>(rows);
-            ask += sizeof(std::uint32_t) * std::size_t(first + ahead) * std::size_t(stride);
-            for (int i = 0; i < stride; i += pairs::words) {
-                (__builtin_prefetch(reinterpret_cast<const void*>(ask + I * sizeof(pairs))), ...);
-                ask += group * sizeof(pairs);
-                if constexpr (Rounded) {
-                    const auto x = pairs::load(rounded + i);
-                    ((part[I] = multiply_add(pairs::load(row[I] + i), x, part[I])), ...);
-                } else {
-                    const P low = P::load(whole + 2 * i), high = P::load(whole + 2 * i + P::width);
-                    ((part[I] = multiply_add(pairs::load(row[I] + i).low(), low, part[I])), ...);
-                    ((part[I] = multiply_add(pairs::load(row[I] + i).high(), high, part[I])), ...);
-                }
+            products sum[Blocks];
+            const std::ptrdiff_t size = std::ptrdiff_t(lanes) * (rows + knn_compact_bounds);
+            const std::uint32_t* row = block;
+            // What comes next is asked for; no byte of it need exist.
+            auto ask = reinterpret_cast<std::uintptr_t>(block + Blocks * size);
+            const auto stride = sizeof(std::uint32_t) * std::size_t(size);
+            for (int i = 0; i < rows; ++i, row += lanes, ask += pack_bytes) {
+                (__builtin_prefetch(reinterpret_cast<const void*>(ask + I * stride)), ...);
+                (sum[I].add(row + I * size, words + 2 * i), ...);
             }
-            ((sum[first + I] = part[I]), ...);
-        }(std::make_integer_sequence<int, group>{});
-    return sums<P::width>(sum);
-}
+            ((out[I] = bound(sum[I].total(), row + I * size)), ...);
+        }(std::make_integer_sequence<int, Blocks>{});
+    }
 
-// clang-format on
+    // clang-format on
+
+private:
+    ENGRAM_SIMD pack<float> bound(typename products::native total, const std::uint32_t* bounds) const {
+        using P = pack<float>;
+        typedef std::int32_t integers __attribute__((vector_size(pack_bytes)));
+        P part[knn_compact_bounds];
+        std::memcpy(part, bounds, sizeof part);
+        const P product(__builtin_convertvector(__builtin_bit_cast(integers, total - offset), typename P::native));
+        return part[0] - P(length) * part[1] - part[2] * multiply_add(product, P(scale), P(error));
+    }
+};
 
 /// below_i <= norm_i - 2 q . key_i - d as floats compute that of the first `valid` slots. Of use only if `ok`: queries
 /// and centres of no finite or of a huge length are refused.
@@ -171,28 +214,27 @@ struct knn_below {
     double centre, uncertain;
     bool ok = false;
 
-    template <bool Rounded = bfloat16_products>
+    template <byte_instruction By = best_byte_instruction>
     static knn_below of(const knn_ring<float>& ring, const float* query, int valid, float* below) {
         using P = pack<float>;
-        using pairs = bfloat16_pairs;
-        const int D = ring.key_width, stride = knn_compact_stride(D);
+        constexpr int lanes = knn_compact_lanes, together = 4;
+        const int D = ring.key_width, rows = knn_compact_rows(D);
         const detail::knn_rounding of{D};
         const float square = dot(ring.key, ring.key, D);
         const double length = of.length(dot(query, query, D)), centre = of.length(square);
         if (!(length < of.too_long && centre < of.too_long)) return {};
 
-        alignas(64) std::uint32_t rounded[knn_compact_widest / 2 + pairs::words];
-        alignas(64) float whole[Rounded ? 1 : knn_compact_widest + pairs::width];
-        const detail::knn_centred x(query, ring.key, D, rounded, Rounded ? nullptr : whole);
-        const P of_error(of.above(of.length(x.all))), of_length(of.above(x.error(of, Rounded)));
-        for (int first = 0; first < valid; first += P::width) {
-            const int count = std::min(P::width, valid - first);
-            const std::uint32_t* const rows = ring.compact.pairs + std::ptrdiff_t(first) * stride;
-            const P product = pair_dots<Rounded>(rounded, whole, rows, count, stride);
-            const auto bound = [&](int i) {
-                return P::load(ring.compact.bounds + std::ptrdiff_t(i) * ring.slots + first, count);
-            };
-            (bound(0) - P(2) * product - of_error * bound(1) - of_length * bound(2)).store(below + first, count);
+        const knn_compact_query<By> x(query, ring.key, D);
+        const auto block = [&](int slot) { return ring.compact.words + knn_compact_words(slot, D); };
+        int first = 0;
+        P bound[together];
+        for (; first + together * lanes <= valid; first += together * lanes) {
+            x.template below<together>(block(first), rows, bound);
+            for (int i = 0; i < together; ++i) bound[i].store(below + first + i * lanes);
+        }
+        for (; first < valid; first += lanes) {
+            x.template below<1>(block(first), rows, bound);
+            bound[0].store(below + first, std::min(lanes, valid - first));
         }
         return {square - 2.0 * dot(query, ring.key, D), 2 * of.g() * centre * (centre + 2 * length), true};
     }
