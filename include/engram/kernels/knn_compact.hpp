@@ -44,8 +44,9 @@ namespace engram {
 inline constexpr int knn_compact_widest = 1024;
 /// Bounds of a slot: |y|^2 less what rounding may add to it, a multiple of |x|, and 2 s.
 inline constexpr int knn_compact_bounds = 3;
-/// Slots that lie together, one a lane: a row of words for every four numbers of the keys, then a row for every bound.
-inline constexpr int knn_compact_lanes = pack<float>::width;
+/// Slots that lie together in a block: a row of words for every four numbers of their keys, then a row for every bound.
+/// A search reads from end to end, the rows of a block for several packs of slots at a time.
+inline constexpr int knn_compact_packs = 2, knn_compact_block = knn_compact_packs * pack<float>::width;
 
 /// Rows of keys; what is beyond the key is multiplied by zero.
 constexpr int knn_compact_rows(int key_width) {
@@ -53,8 +54,8 @@ constexpr int knn_compact_rows(int key_width) {
 }
 /// Words of the compact copy of a ring.
 constexpr std::ptrdiff_t knn_compact_words(int slots, int key_width) {
-    constexpr int lanes = knn_compact_lanes;
-    return std::ptrdiff_t((slots + lanes - 1) / lanes) * lanes * (knn_compact_rows(key_width) + knn_compact_bounds);
+    constexpr int block = knn_compact_block;
+    return std::ptrdiff_t((slots + block - 1) / block) * block * (knn_compact_rows(key_width) + knn_compact_bounds);
 }
 
 namespace detail {
@@ -116,11 +117,11 @@ struct knn_scaled {
 /// Makes the compact copy of one slot. Keys of no finite or of a huge length get bounds below everything. Norms may be
 /// summed in another order than here, as those are that come from a device.
 inline void knn_compact_write(const knn_ring<float>& ring, int slot) {
-    constexpr int lanes = knn_compact_lanes;
+    constexpr int block = knn_compact_block;
     const int D = ring.key_width, rows = knn_compact_rows(D);
     const detail::knn_rounding of{D};
     const float *const c = ring.key, *const k = c + std::ptrdiff_t(slot) * D;
-    std::int32_t whole[knn_compact_widest + lanes];
+    std::int32_t whole[knn_compact_widest + pack<float>::width];
     const detail::knn_scaled y(k, c, D, 127, whole);
     const float square = dot(k, k, D);
     const double g = of.g(), length = of.length(square), centre = of.length(dot(c, c, D));
@@ -133,13 +134,13 @@ inline void knn_compact_write(const knn_ring<float>& ring, int slot) {
         bounds[1] = of.above(2 * y.error(of) + 4 * g * (length + of.length(y.all)));
         bounds[2] = 2 * y.scale;
     }
-    std::uint32_t* word = ring.compact.words + knn_compact_words(slot / lanes * lanes, D) + slot % lanes;
+    std::uint32_t* word = ring.compact.words + knn_compact_words(slot / block * block, D) + slot % block;
     // Bytes are whole numbers from 1 on, 128 more than these are.
-    for (int i = 0; i < rows; ++i, word += lanes) {
+    for (int i = 0; i < rows; ++i, word += block) {
         *word = 0x80808080u;
         for (int j = 0; j < 4; ++j) *word ^= (std::uint32_t(whole[4 * i + j]) & 255u) << (8 * j);
     }
-    for (int i = 0; i < knn_compact_bounds; ++i, word += lanes) *word = std::bit_cast<std::uint32_t>(bounds[i]);
+    for (int i = 0; i < knn_compact_bounds; ++i, word += block) *word = std::bit_cast<std::uint32_t>(bounds[i]);
 }
 
 /// Makes the compact copy, if the ring has one, of the keys and norms that it holds now.
@@ -160,7 +161,7 @@ struct knn_compact_query {
 
     knn_compact_query(const float* query, const float* centre, int D) {
         const detail::knn_rounding of{D};
-        std::int32_t whole[knn_compact_widest + knn_compact_lanes];
+        std::int32_t whole[knn_compact_widest + pack<float>::width];
         const detail::knn_scaled x(query, centre, D, std::min(products::most, (1 << 24) / D), whole);
         std::int32_t sum = 0;
         for (int i = 0; i < knn_compact_rows(D); ++i) {
@@ -176,23 +177,15 @@ struct knn_compact_query {
     // Wrapped by hand: clang-format 14 mangles template lambdas.
     // clang-format off
 
-    /// Bounds from below of |y|^2 - 2 x.y for the slots of `Blocks` blocks that follow each other.
-    template <int Blocks>
-    ENGRAM_SIMD void below(const std::uint32_t* block, int rows, pack<float>* out) const {
-        constexpr int lanes = knn_compact_lanes;
+    /// Bounds from below of |y|^2 - 2 x.y for a block of slots, a pack each.
+    ENGRAM_SIMD void below(const std::uint32_t* row, int rows, pack<float>* out) const {
         [&]<int... I>(std::integer_sequence<int, I...>) {
-            products sum[Blocks];
-            const std::ptrdiff_t size = std::ptrdiff_t(lanes) * (rows + knn_compact_bounds);
-            const std::uint32_t* row = block;
-            // What comes next is asked for; no byte of it need exist.
-            auto ask = reinterpret_cast<std::uintptr_t>(block + Blocks * size);
-            const auto stride = sizeof(std::uint32_t) * std::size_t(size);
-            for (int i = 0; i < rows; ++i, row += lanes, ask += pack_bytes) {
-                (__builtin_prefetch(reinterpret_cast<const void*>(ask + I * stride)), ...);
-                (sum[I].add(row + I * size, words + 2 * i), ...);
-            }
-            ((out[I] = bound(sum[I].total(), row + I * size)), ...);
-        }(std::make_integer_sequence<int, Blocks>{});
+            constexpr int lanes = pack<float>::width;
+            products sum[knn_compact_packs];
+            for (int i = 0; i < rows; ++i, row += knn_compact_block)
+                (sum[I].add(row + I * lanes, words + 2 * i), ...);
+            ((out[I] = bound(sum[I].total(), row + I * lanes)), ...);
+        }(std::make_integer_sequence<int, knn_compact_packs>{});
     }
 
     // clang-format on
@@ -202,7 +195,8 @@ private:
         using P = pack<float>;
         typedef std::int32_t integers __attribute__((vector_size(pack_bytes)));
         P part[knn_compact_bounds];
-        std::memcpy(part, bounds, sizeof part);
+        for (int i = 0; i < knn_compact_bounds; ++i)
+            std::memcpy(&part[i], bounds + i * knn_compact_block, sizeof part[i]);
         const P product(__builtin_convertvector(__builtin_bit_cast(integers, total - offset), typename P::native));
         return part[0] - P(length) * part[1] - part[2] * multiply_add(product, P(scale), P(error));
     }
@@ -217,7 +211,6 @@ struct knn_below {
     template <byte_instruction By = best_byte_instruction>
     static knn_below of(const knn_ring<float>& ring, const float* query, int valid, float* below) {
         using P = pack<float>;
-        constexpr int lanes = knn_compact_lanes, together = 4;
         const int D = ring.key_width, rows = knn_compact_rows(D);
         const detail::knn_rounding of{D};
         const float square = dot(ring.key, ring.key, D);
@@ -225,16 +218,14 @@ struct knn_below {
         if (!(length < of.too_long && centre < of.too_long)) return {};
 
         const knn_compact_query<By> x(query, ring.key, D);
-        const auto block = [&](int slot) { return ring.compact.words + knn_compact_words(slot, D); };
-        int first = 0;
-        P bound[together];
-        for (; first + together * lanes <= valid; first += together * lanes) {
-            x.template below<together>(block(first), rows, bound);
-            for (int i = 0; i < together; ++i) bound[i].store(below + first + i * lanes);
-        }
-        for (; first < valid; first += lanes) {
-            x.template below<1>(block(first), rows, bound);
-            bound[0].store(below + first, std::min(lanes, valid - first));
+        for (int first = 0; first < valid; first += knn_compact_block) {
+            P bound[knn_compact_packs];
+            x.below(ring.compact.words + knn_compact_words(first, D), rows, bound);
+            for (int i = 0; i < knn_compact_packs; ++i)
+                if (const int left = valid - first - i * P::width; left >= P::width)
+                    bound[i].store(below + first + i * P::width);
+                else if (left > 0)
+                    bound[i].store(below + first + i * P::width, left);
         }
         return {square - 2.0 * dot(query, ring.key, D), 2 * of.g() * centre * (centre + 2 * length), true};
     }
