@@ -52,12 +52,13 @@ template <byte_instruction By>
 void below_every_distance(const store& s, const numbers& query) {
     const int valid = engram::knn_valid(s.ring);
     numbers below(std::size_t(valid), nan_value), distance(below);
-    const auto found = engram::knn_below::of<By>(s.ring, query.data(), valid, below.data());
-    if (!found.ok) return;
+    const engram::knn_first_look<By> look(s.ring, query.data());
+    if (!look.possible) return;
+    look.below(0, valid, below.data());
     engram::knn_distances(s.plain, query.data(), valid, distance.data());
     int above = 0;
     for (std::size_t i = 0; i < below.size(); ++i)
-        above += !(below[i] <= found.bound(distance[i]) || distance[i] == infinity || below[i] == -infinity);
+        above += !(below[i] <= look.bound(distance[i]) || distance[i] == infinity || below[i] == -infinity);
     REQUIRE(above == 0);
 }
 

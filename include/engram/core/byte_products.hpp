@@ -62,12 +62,11 @@ struct byte_products {
         } else {
             typedef std::uint16_t halves __attribute__((vector_size(pack_bytes)));
             const auto odd = __builtin_bit_cast(native, __builtin_bit_cast(halves, lanes) >> 8);
-            first += sum_of_two(lanes & 0x00ff00ffu, words[0]);
-            second += sum_of_two(odd, words[1]);
+            first += sum_of_two(lanes & 0x00ff00ffu, words[0]) + sum_of_two(odd, words[1]);
         }
     }
     ENGRAM_SIMD native total() const {
-        return By == byte_instruction::four ? (first << 8) + second : first + second;
+        return By == byte_instruction::four ? (first << 8) + second : first;
     }
 
 private:

@@ -129,24 +129,32 @@ struct knn_found {
 /// 4 knn_columns <= valid < 2^24, D <= knn_compact_widest. slot [k], scratch [slots].
 template <byte_instruction By = best_byte_instruction>
 knn_found knn_look_twice(const knn_ring<float>& ring, const float* query, int valid, int k, int* slot, float* scratch) {
-    const auto below = knn_below::of<By>(ring, query, valid, scratch);
-    if (!below.ok) return {};
+    const knn_first_look<By> look(ring, query);
+    if (!look.possible) return {};
+    // An infinite bound leaves all, which are too many: distances of more than one in eight in any order take as long
+    // as those of all in theirs (measured). Where that is to be expected of a sample, no more is looked at.
+    constexpr int some = 2 * knn_columns, block = knn_compact_block;
+    const int most = std::max(some, valid / 8), middle = valid / (2 * block) * block;
+    look.below(0, block, scratch);
+    look.below(middle, middle + block, scratch);
+    const float nearest = std::min(look.nearest(0, scratch), look.nearest(middle, scratch));
+    int near = 0;
+    for (int i = 0; i < block; ++i) near += (scratch[i] <= nearest) + (scratch[middle + i] <= nearest);
+    if (near > 3 * block * most / valid) return {};
+    look.below(block, middle, scratch);
+    look.below(middle + block, valid, scratch);
     // Whatever slots these are, the k nearest of all are no farther than the k-th of them.
-    constexpr int some = 2 * knn_columns;
     int likely[some] = {};
     float distance[some];
     const float most_likely = k_at_most(scratch, valid, k);
     const int looked = indices_at_most(scratch, valid, most_likely, some, likely);
     knn_distances_of(ring, query, likely, looked, distance);
     k_smallest(distance, looked, k, slot);
-    const float farthest = distance[slot[k - 1]], bound = below.bound(farthest);
+    const float farthest = distance[slot[k - 1]], bound = look.bound(farthest);
     if (looked < some && bound <= most_likely) {
         for (int j = 0; j < k; ++j) slot[j] = likely[slot[j]];
         return {k, looked};
     }
-    // An infinite bound leaves all, which are too many: distances of more than one in eight in any order take as long
-    // as those of all in theirs (measured).
-    const int most = std::max(some, valid / 8);
     const int candidates = indices_at_most(scratch, valid, bound, most, scratch);
     if (candidates < k || candidates == most) return {0, looked};  // fewer: norms of minus infinity
     knn_distances_of(ring, query, scratch, candidates, scratch + most);

@@ -45,8 +45,8 @@ inline constexpr int knn_compact_widest = 1024;
 /// Bounds of a slot: |y|^2 less what rounding may add to it, a multiple of |x|, and 2 s.
 inline constexpr int knn_compact_bounds = 3;
 /// Slots that lie together in a block: a row of words for every four numbers of their keys, then a row for every bound.
-/// A search reads from end to end, the rows of a block for several packs of slots at a time.
-inline constexpr int knn_compact_packs = 2, knn_compact_block = knn_compact_packs * pack<float>::width;
+/// A search reads from end to end, which is the order that a processor's own look-ahead understands.
+inline constexpr int knn_compact_block = 32;
 
 /// Rows of keys; what is beyond the key is multiplied by zero.
 constexpr int knn_compact_rows(int key_width) {
@@ -150,88 +150,106 @@ void knn_compact_again(const knn_ring<Real>& ring) {
         for (int i = 0; ring.compact.words && i < knn_valid(ring); ++i) knn_compact_write(ring, i);
 }
 
-/// A query less the centre, x' = r m, as it meets compact keys.
-template <byte_instruction By>
-struct knn_compact_query {
+/// The first look at a ring with a compact copy: numbers below_i <= norm_i - 2 q . key_i - d as floats compute that.
+/// Of use only if `possible`: queries and centres of no finite or of a huge length are refused.
+template <byte_instruction By = best_byte_instruction>
+class knn_first_look {
+    using P = pack<float>;
     using products = byte_products<By>;
-    std::uint32_t words[2 * knn_compact_rows(knn_compact_widest)];
-    float length, error;  // no less than |x|, and than |x - x'| |y'| / s
-    float scale;          // r
-    std::uint32_t offset; // 128 sum_i m_i: of bytes that are 128 more than n
 
-    knn_compact_query(const float* query, const float* centre, int D) {
-        const detail::knn_rounding of{D};
-        std::int32_t whole[knn_compact_widest + pack<float>::width];
-        const detail::knn_scaled x(query, centre, D, std::min(products::most, (1 << 24) / D), whole);
+public:
+    knn_first_look(const knn_ring<float>& ring, const float* query)
+        : compact_(ring.compact.words), D_(ring.key_width), rows_(knn_compact_rows(D_)) {
+        const float* const c = ring.key;
+        const detail::knn_rounding of{D_};
+        const float square = dot(c, c, D_);
+        const double q_length = of.length(dot(query, query, D_)), c_length = of.length(square);
+        possible = q_length < of.too_long && c_length < of.too_long;
+        if (!possible) return;
+        centre_ = square - 2.0 * dot(query, c, D_);
+        uncertain_ = 2 * of.g() * c_length * (c_length + 2 * q_length);
+
+        std::int32_t whole[knn_compact_widest + P::width];
+        const detail::knn_scaled x(query, c, D_, std::min(products::most, (1 << 24) / D_), whole);
+        scale_ = x.scale;
+        length_ = of.above(of.length(x.all));
+        error_ = of.above(127 * std::sqrt(double(D_)) * x.error(of));
         std::int32_t sum = 0;
-        for (int i = 0; i < knn_compact_rows(D); ++i) {
-            products::split(whole + 4 * i, words + 2 * i);
+        for (int i = 0; i < rows_; ++i) {
+            products::split(whole + 4 * i, words_ + 2 * i);
             for (int j = 0; j < 4; ++j) sum += whole[4 * i + j];
         }
-        offset = 128 * std::uint32_t(sum);
-        scale = x.scale;
-        length = of.above(of.length(x.all));
-        error = of.above(127 * std::sqrt(double(D)) * x.error(of));
+        offset_ = 128 * std::uint32_t(sum);
+    }
+
+    /// Writes below_i for slots first to last - 1; first is that of a block.
+    void below(int first, int last, float* below) const {
+        for (; first < last; first += knn_compact_block) {
+            P part[packs];
+            of_block(words(first), part);
+            for (int i = 0; i < packs; ++i)
+                if (const int at = first + i * P::width; at + P::width <= last)
+                    part[i].store(below + at);
+                else if (at < last)
+                    part[i].store(below + at, last - at);
+        }
+    }
+    /// About the number of the nearest slot of a full block, where `below` has been written of it: products of errors
+    /// are far from what Cauchy and Schwarz allow.
+    float nearest(int first, const float* below) const {
+        P least(std::numeric_limits<float>::infinity());
+        for (int i = 0; i < packs; ++i) {
+            const auto* row = words(first) + rows_ * knn_compact_block + i * P::width;
+            const P wrong = P(length_) * bound(row, 1) + P(error_) * bound(row, 2) + P(4 * float(uncertain_));
+            const P about = P::load(below + first + i * P::width) + wrong;
+            least = select(about < least, about, least);
+        }
+        float lane[P::width];
+        least.store(lane);
+        return *std::min_element(lane, lane + P::width);
+    }
+    /// No less than `distance` where it is compared with below_i.
+    float bound(float distance) const { return detail::knn_rounding::above(distance - centre_ + uncertain_); }
+
+    bool possible;
+
+private:
+    static constexpr int packs = knn_compact_block / P::width;
+
+    const std::uint32_t* words(int first) const { return compact_ + knn_compact_words(first, D_); }
+    static ENGRAM_SIMD P bound(const std::uint32_t* row, int i) {
+        P result;
+        std::memcpy(&result, row + i * knn_compact_block, sizeof result);
+        return result;
     }
 
     // Wrapped by hand: clang-format 14 mangles template lambdas.
     // clang-format off
 
-    /// Bounds from below of |y|^2 - 2 x.y for a block of slots, a pack each.
-    ENGRAM_SIMD void below(const std::uint32_t* row, int rows, pack<float>* out) const {
+    ENGRAM_SIMD void of_block(const std::uint32_t* row, P* out) const {
         [&]<int... I>(std::integer_sequence<int, I...>) {
-            constexpr int lanes = pack<float>::width;
-            products sum[knn_compact_packs];
-            for (int i = 0; i < rows; ++i, row += knn_compact_block)
-                (sum[I].add(row + I * lanes, words + 2 * i), ...);
-            ((out[I] = bound(sum[I].total(), row + I * lanes)), ...);
-        }(std::make_integer_sequence<int, knn_compact_packs>{});
+            products sum[packs];
+            for (int i = 0; i < rows_; ++i, row += knn_compact_block)
+                (sum[I].add(row + I * P::width, words_ + 2 * i), ...);
+            ((out[I] = of_pack(sum[I].total(), row + I * P::width)), ...);
+        }(std::make_integer_sequence<int, packs>{});
     }
 
     // clang-format on
 
-private:
-    ENGRAM_SIMD pack<float> bound(typename products::native total, const std::uint32_t* bounds) const {
-        using P = pack<float>;
+    ENGRAM_SIMD P of_pack(typename products::native total, const std::uint32_t* row) const {
         typedef std::int32_t integers __attribute__((vector_size(pack_bytes)));
-        P part[knn_compact_bounds];
-        for (int i = 0; i < knn_compact_bounds; ++i)
-            std::memcpy(&part[i], bounds + i * knn_compact_block, sizeof part[i]);
-        const P product(__builtin_convertvector(__builtin_bit_cast(integers, total - offset), typename P::native));
-        return part[0] - P(length) * part[1] - part[2] * multiply_add(product, P(scale), P(error));
-    }
-};
-
-/// below_i <= norm_i - 2 q . key_i - d as floats compute that of the first `valid` slots. Of use only if `ok`: queries
-/// and centres of no finite or of a huge length are refused.
-struct knn_below {
-    double centre, uncertain;
-    bool ok = false;
-
-    template <byte_instruction By = best_byte_instruction>
-    static knn_below of(const knn_ring<float>& ring, const float* query, int valid, float* below) {
-        using P = pack<float>;
-        const int D = ring.key_width, rows = knn_compact_rows(D);
-        const detail::knn_rounding of{D};
-        const float square = dot(ring.key, ring.key, D);
-        const double length = of.length(dot(query, query, D)), centre = of.length(square);
-        if (!(length < of.too_long && centre < of.too_long)) return {};
-
-        const knn_compact_query<By> x(query, ring.key, D);
-        for (int first = 0; first < valid; first += knn_compact_block) {
-            P bound[knn_compact_packs];
-            x.below(ring.compact.words + knn_compact_words(first, D), rows, bound);
-            for (int i = 0; i < knn_compact_packs; ++i)
-                if (const int left = valid - first - i * P::width; left >= P::width)
-                    bound[i].store(below + first + i * P::width);
-                else if (left > 0)
-                    bound[i].store(below + first + i * P::width, left);
-        }
-        return {square - 2.0 * dot(query, ring.key, D), 2 * of.g() * centre * (centre + 2 * length), true};
+        const P product(__builtin_convertvector(__builtin_bit_cast(integers, total - offset_), typename P::native));
+        return bound(row, 0) - P(length_) * bound(row, 1) - bound(row, 2) * (product * P(scale_) + P(error_));
     }
 
-    /// No less than `distance` where it is compared with below_i.
-    float bound(float distance) const { return detail::knn_rounding::above(distance - centre + uncertain); }
+    const std::uint32_t* compact_;
+    int D_, rows_;
+    double centre_, uncertain_;
+    float length_, error_;  // no less than |x|, and than |x - x'| |y'| / s
+    float scale_;           // r
+    std::uint32_t offset_;  // 128 sum_i m_i, since bytes are 128 more than n
+    std::uint32_t words_[2 * knn_compact_rows(knn_compact_widest)];
 };
 
 /// Interleaved parts of the numbers that k_at_most looks at.
