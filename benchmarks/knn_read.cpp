@@ -58,7 +58,13 @@ struct rings {
     }
     engram::knn_ring<float> ring(int b) {
         const auto first = std::ptrdiff_t{b} * N;
-        return {content.data(), keys.data() + first * D, norms.data() + first, &written, N, V, D,
+        return {content.data(),
+                keys.data() + first * D,
+                norms.data() + first,
+                &written,
+                N,
+                V,
+                D,
                 {words.data() + b * engram::knn_compact_words(N, D)}};
     }
     void search(int first, int last, bool reads, aligned_vector<float>& scratch) {

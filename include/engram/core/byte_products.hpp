@@ -36,7 +36,9 @@ struct byte_products {
     typedef std::uint32_t native __attribute__((vector_size(pack_bytes)));
     /// Numbers lie between -most and most.
     static constexpr int most = 32639;
-    native first{}, second{};
+    native first, second;
+
+    ENGRAM_SIMD byte_products() : first(all(0)), second(all(0)) {}
 
     /// The two words by which four numbers are multiplied.
     static void split(const int* numbers, std::uint32_t* words) {
@@ -65,9 +67,7 @@ struct byte_products {
             first += sum_of_two(lanes & 0x00ff00ffu, words[0]) + sum_of_two(odd, words[1]);
         }
     }
-    ENGRAM_SIMD native total() const {
-        return By == byte_instruction::four ? (first << 8) + second : first;
-    }
+    ENGRAM_SIMD native total() const { return By == byte_instruction::four ? (first << 8) + second : first; }
 
 private:
     static ENGRAM_SIMD native all(std::uint32_t word) { return word - native{}; }

@@ -10,8 +10,8 @@
 //
 // The read takes the keys of the chosen slots, recomputed by the caller (jumpy backpropagation) or gathered from the
 // cache. Selection costs N D multiply-adds at about the speed of memory and allocates nothing. A large ring with a
-// compact copy of its keys is looked at twice: a quarter of the bytes say which slots may be among the nearest, and those alone
-// get their distance, so that slots and order are the same ones.
+// compact copy of its keys is looked at twice: a quarter of the bytes say which slots may be among the nearest, and
+// those alone get their distance, so that slots and order are the same ones.
 
 #include <algorithm>
 #include <cstddef>
@@ -164,12 +164,11 @@ knn_found knn_look_twice(const knn_ring<float>& ring, const float* query, int va
 }
 
 /// Whether two looks at a ring are worth it, as measured: from 64 KB of keys, where the second look costs little beside
-/// the first; without products in one instruction (bfloat16.hpp) from 512 KB, which other rings have put out of the
-/// second-level cache; and never with packs of four, which are slower than the memory either way.
+/// the first, on processors that sum products of bytes by instructions of their own.
 constexpr bool knn_compact_pays(int valid, int key_width, int k) {
-    const std::int64_t numbers = std::int64_t(valid) * key_width;
     return key_width >= 32 && key_width <= knn_compact_widest && k <= knn_columns && valid >= 4 * knn_columns &&
-           valid < 1 << 24 && pack_bytes >= 32 && numbers >= (1 << 14);
+           valid < 1 << 24 && best_byte_instruction != byte_instruction::one &&
+           std::int64_t(valid) * key_width >= 1 << 14;
 }
 
 /// The k valid slots nearest to query [D] on cached keys, nearest first, ties to the lower slot. Returns how many:

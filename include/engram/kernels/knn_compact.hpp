@@ -10,7 +10,8 @@
 //   |k|^2 - 2 q.k = d + |y|^2 - 2 x.y,   d = |c|^2 - 2 q.c,
 //   x.y <= x'.y' + |x| |y - y'| + |x - x'| |y'|      (Cauchy and Schwarz), where
 //   y' = s n, n_i whole from -127 to 127, s = max_i |y_i| / 127; |y'| <= 127 sqrt(D) s
-//   x' = r m, m_i whole from -M to M, r = max_i |x_i| / M, M as large as sums of 32 bits allow, so that |x - x'| is some
+//   x' = r m, m_i whole from -M to M, r = max_i |x_i| / M, M as large as sums of 32 bits allow, so that |x - x'| is
+//   some
 //        hundredth of |x| |y - y'| / |y'| and a bound of |y'| may be as coarse as the one above.
 //
 // m.n is exact; |y - y'| and |x - x'| are measured. Numbers that are all below 2^-50 become zero, with scale zero, so
