@@ -9,21 +9,20 @@
 //
 //   |k|^2 - 2 q.k = d + |y|^2 - 2 x.y,   d = |c|^2 - 2 q.c,
 //   x.y <= x'.y' + |x| |y - y'| + |x - x'| |y'|      (Cauchy and Schwarz), where
-//   y' = s n, n_i whole from -127 to 127, s = max_i |y_i| / 127; |y'| <= 127 sqrt(D) s
-//   x' = r m, m_i whole from -M to M, r = max_i |x_i| / M, M as large as sums of 32 bits allow, so that |x - x'| is
-//   some
-//        hundredth of |x| |y - y'| / |y'| and a bound of |y'| may be as coarse as the one above.
+//   y' = s n,  s = max_i |y_i| / 127,  n_i whole,    so that |y'| <= 127 sqrt(D) s,
+//   x' = r m,  r = max_i |x_i| / M,    m_i whole,    M = 2^15 - 129, or less where m.n would pass 2^31.
 //
-// m.n is exact; |y - y'| and |x - x'| are measured. Numbers that are all below 2^-50 become zero, with scale zero, so
-// that no product of scales is below 2^-124; |y'| <= |y| (1 + sqrt(D) / 254) < 1.2 |y| and so is x'.
+// |y - y'| and |x - x'| are measured, m.n is exact. The query has sixteen bits, which cost no bytes: it is then so much
+// nearer to its x' than keys to their y' that a coarse bound of |y'| will do. Where all numbers are below 2^-50, all
+// bytes and the scale are zero, so that no product of scales is below 2^-122.
 //
 // The rest is for float. A sum of D products passes a term through D / width + log2(width) + 6 roundings at most; with
 // g = 2^-23 times that, twice what rounding to nearest can do, it is wrong by g |a| |b|. So today's distance is wrong
-// by g |k| (|k| + 2 |q|), where |q| <= |x| + |c|, and the bound by 4 g |x| |y| (seven roundings of what is below
-// 3 |x| |y|, and g is more than seven) and (2 g + 2^-20) |y|^2. What is measured in floats, |z - z'|, is wrong by
-// 2^-21 |z| at most, the rounding of a - c included. Under every root stands F = (D + 4) 2^-100: g F is more than sums
-// can lose to numbers below 2^-126 that become zero, and sqrt(F) more than such numbers. Lengths from 2^60 on are
-// refused, so that nothing overflows.
+// by g |k| (|k| + 2 |q|), where |q| <= |x| + |c|. The bound is wrong by seven roundings of numbers below 3 |x| |y| +
+// |y|^2, since |y'| < 1.2 |y|, and by that of |y|^2: less than 4 g |x| |y| and (2 g + 2^-20) |y|^2. What is measured in
+// floats, |z - z'|, is wrong by 2^-21 |z| at most, the rounding of a - c included. Under every root stands
+// F = (D + 4) 2^-100: g F is more than sums can lose to numbers below 2^-126 that become zero, and sqrt(F) more than
+// such numbers. Lengths from 2^60 on are refused, so that nothing overflows.
 
 #include <algorithm>
 #include <bit>
