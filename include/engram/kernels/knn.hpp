@@ -137,10 +137,7 @@ knn_found knn_look_twice(const knn_ring<float>& ring, const float* query, int va
     const int most = std::max(some, valid / 8), middle = valid / (2 * block) * block;
     look.below(0, block, scratch);
     look.below(middle, middle + block, scratch);
-    const float nearest = std::min(look.nearest(0, scratch), look.nearest(middle, scratch));
-    int near = 0;
-    for (int i = 0; i < block; ++i) near += (scratch[i] <= nearest) + (scratch[middle + i] <= nearest);
-    if (near > 3 * block * most / valid) return {};
+    if (look.near(0, middle, scratch) > 3 * block * most / valid) return {};
     look.below(block, middle, scratch);
     look.below(middle + block, valid, scratch);
     // Whatever slots these are, the k nearest of all are no farther than the k-th of them.

@@ -194,19 +194,24 @@ public:
                     part[i].store(below + at, last - at);
         }
     }
-    /// About the number of the nearest slot of a full block, where `below` has been written of it: products of errors
-    /// are far from what Cauchy and Schwarz allow.
-    float nearest(int first, const float* below) const {
-        P least(std::numeric_limits<float>::infinity());
-        for (int i = 0; i < packs; ++i) {
-            const auto* row = words(first) + rows_ * knn_compact_block + i * P::width;
+    /// About how many slots of two full blocks may be the nearest of them, where `below` has been written of both:
+    /// products of errors are far from what Cauchy and Schwarz allow.
+    int near(int one, int other, const float* below) const {
+        P least(std::numeric_limits<float>::infinity()), count(0);
+        const auto each_pack = [&](auto&& visit) {
+            for (const int first : {one, other})
+                for (int i = 0; i < knn_compact_block; i += P::width)
+                    visit(P::load(below + first + i), words(first) + rows_ * knn_compact_block + i);
+        };
+        each_pack([&](P number, const std::uint32_t* row) {
             const P wrong = P(length_) * bound(row, 1) + P(error_) * bound(row, 2) + P(4 * float(uncertain_));
-            const P about = P::load(below + first + i * P::width) + wrong;
-            least = select(about < least, about, least);
-        }
+            least = select(number + wrong < least, number + wrong, least);
+        });
         float lane[P::width];
         least.store(lane);
-        return *std::min_element(lane, lane + P::width);
+        for (const float x : lane) lane[0] = x < lane[0] ? x : lane[0];
+        each_pack([&](P number, const std::uint32_t*) { count += select(number <= P(lane[0]), P(1), P(0)); });
+        return static_cast<int>(count.sum());
     }
     /// No less than `distance` where it is compared with below_i.
     float bound(float distance) const { return detail::knn_rounding::above(distance - centre_ + uncertain_); }
