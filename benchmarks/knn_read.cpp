@@ -33,8 +33,8 @@ double process_seconds() {
 struct rings {
     static constexpr int V = 512;
     int B, N, D, K;
-    aligned_vector<float> keys, norms, content, queries, read, bounds;
-    aligned_vector<std::uint32_t> pairs;
+    aligned_vector<float> keys, norms, content, queries, read;
+    aligned_vector<std::uint32_t> words;
     std::vector<int> slots;
     std::int64_t written;
 
@@ -53,21 +53,19 @@ struct rings {
             const float* key = keys.data() + i * std::size_t(D);
             norms[i] = engram::dot(key, key, D);
         }
-        pairs.resize(norms.size() * std::size_t(engram::knn_compact_stride(D)));
-        bounds.resize(norms.size() * engram::knn_compact_bounds);
+        words.resize(std::size_t(B * engram::knn_compact_words(N, D)));
         for (int b = 0; b < B; ++b) engram::knn_compact_again(ring(b));
     }
     engram::knn_ring<float> ring(int b) {
         const auto first = std::ptrdiff_t{b} * N;
-        return {
-            content.data(),
-            keys.data() + first * D,
-            norms.data() + first,
-            &written,
-            N,
-            V,
-            D,
-            {pairs.data() + first * engram::knn_compact_stride(D), bounds.data() + first * engram::knn_compact_bounds}};
+        return {content.data(),
+                keys.data() + first * D,
+                norms.data() + first,
+                &written,
+                N,
+                V,
+                D,
+                {words.data() + b * engram::knn_compact_words(N, D)}};
     }
     void search(int first, int last, bool reads, aligned_vector<float>& scratch) {
         scratch.resize(std::size_t(N + 2 * K));

@@ -28,8 +28,8 @@ inline path nearest(const sizes& z, bool backward) {
     path p{"B " + std::to_string(z.B) + ", " + by({z.N, D}) + ", K " + std::to_string(K), 0, 0, {}};
     p.operations = backward ? 0 : 2.0 * z.B * z.N * D;
     // What is read: of most slots the compact key and its bounds where there are those, and not the key.
-    const bool compact = rings->ring(0).compact.pairs && knn_compact_pays(z.N, D, K);
-    const double slot = compact ? 2 * D + 4 * knn_compact_bounds : 4 * (D + 1);
+    const bool compact = rings->ring(0).compact.words && knn_compact_pays(z.N, D, K);
+    const double slot = compact ? D + 4 * knn_compact_bounds : 4 * (D + 1);
     p.bytes = z.B * (backward ? 4.0 * (K * (V + 2 * D) + V) : z.N * slot + 4.0 * K * (V + D));
     p.run = [=, q = draw(z.B * D), distance = numbers(rows), weight = numbers(rows), d_keys = numbers(rows * D),
              slot = std::vector<int>(rows), read = draw(z.B * V), d_query = numbers(static_cast<std::size_t>(z.B * D)),

@@ -13,6 +13,7 @@
 
 #include <engram/core/aligned.hpp>
 #include <engram/core/bfloat16.hpp>
+#include <engram/core/byte_products.hpp>
 #include <engram/core/device.hpp>
 #include <engram/core/dual.hpp>
 #include <engram/core/error.hpp>

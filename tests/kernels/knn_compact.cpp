@@ -16,13 +16,14 @@
 
 namespace {
 
+using engram::byte_instruction;
 using numbers = std::vector<float>;
 const float infinity = std::numeric_limits<float>::infinity(), nan_value = std::numeric_limits<float>::quiet_NaN();
 
 /// A ring of keys alone; what was never written is NaN, and so are its bounds.
 struct store {
-    numbers content, key, norm, bounds;
-    std::vector<std::uint32_t> pairs;
+    numbers content, key, norm;
+    std::vector<std::uint32_t> words;
     std::int64_t written = 0;
     engram::knn_ring<float> ring, plain;
 
@@ -30,9 +31,8 @@ struct store {
         : content(std::size_t(slots)),
           key(std::size_t(slots) * D, nan_value),
           norm(std::size_t(slots), nan_value),
-          bounds(std::size_t(slots) * engram::knn_compact_bounds, nan_value),
-          pairs(std::size_t(slots) * engram::knn_compact_stride(D), 0x7fc07fc0u),
-          ring{content.data(), key.data(), norm.data(), &written, slots, 1, D, {pairs.data(), bounds.data()}},
+          words(std::size_t(engram::knn_compact_words(slots, D)), 0x7fc07fc0u),
+          ring{content.data(), key.data(), norm.data(), &written, slots, 1, D, {words.data()}},
           plain(ring) {
         plain.compact = {};
     }
@@ -48,26 +48,28 @@ struct tally {
     int searches = 0, answers = 0, looked = 0;
 };
 
-template <bool Rounded>
+template <byte_instruction By>
 void below_every_distance(const store& s, const numbers& query) {
     const int valid = engram::knn_valid(s.ring);
     numbers below(std::size_t(valid), nan_value), distance(below);
-    const auto found = engram::knn_below::of<Rounded>(s.ring, query.data(), valid, below.data());
-    if (!found.ok) return;
+    const engram::knn_first_look<By> look(s.ring, query.data());
+    if (!look.possible) return;
+    look.below(0, valid, below.data());
     engram::knn_distances(s.plain, query.data(), valid, distance.data());
     int above = 0;
     for (std::size_t i = 0; i < below.size(); ++i)
-        above += !(below[i] <= found.bound(distance[i]) || distance[i] == infinity || below[i] == -infinity);
+        above += std::isnan(below[i]) ||
+                 !(below[i] <= look.bound(distance[i]) || distance[i] == infinity || below[i] == -infinity);
     REQUIRE(above == 0);
 }
 
-template <bool Rounded>
+template <byte_instruction By>
 void same_answer(const store& s, const numbers& query, int k, const std::vector<int>& expected, tally& seen) {
-    below_every_distance<Rounded>(s, query);
+    below_every_distance<By>(s, query);
     std::vector<int> slot(std::size_t(k), -1);
     numbers scratch(std::size_t(s.ring.slots), nan_value);
-    const auto found = engram::knn_look_twice<Rounded>(s.ring, query.data(), engram::knn_valid(s.ring), k, slot.data(),
-                                                       scratch.data());
+    const auto found =
+        engram::knn_look_twice<By>(s.ring, query.data(), engram::knn_valid(s.ring), k, slot.data(), scratch.data());
     ++seen.searches;
     seen.looked += found.looked;
     if (found.count == 0) return;
@@ -85,8 +87,11 @@ void same_search(const store& s, const numbers& query, int k, tally& seen) {
     REQUIRE(engram::knn_select(s.plain, query.data(), k, expected.data(), scratch.data()) == k);
     REQUIRE(engram::knn_select(s.ring, query.data(), k, slot.data(), scratch.data()) == k);
     REQUIRE(slot == expected);
-    same_answer<false>(s, query, k, expected, seen);
-    if (engram::bfloat16_products) same_answer<engram::bfloat16_products>(s, query, k, expected, seen);
+    same_answer<byte_instruction::one>(s, query, k, expected, seen);
+    if (engram::best_byte_instruction >= byte_instruction::two)
+        same_answer<byte_instruction::two>(s, query, k, expected, seen);
+    if (engram::best_byte_instruction >= byte_instruction::four)
+        same_answer<byte_instruction::four>(s, query, k, expected, seen);
 }
 
 /// Keys and queries of `cases` rings, wrapped or not; draw(D, i) gives the i-th key and, for i = -1, a query.
@@ -195,30 +200,82 @@ TEST_CASE("ties and what is nearly one") {
     });
 }
 
-// Every number of a key is just below the middle of two bfloat16, all to the side of the query: Cauchy and Schwarz are
-// then equalities, and the bound without which the nearest would be lost is the whole bound.
-TEST_CASE("rounding as bad as it can be") {
+// Errors are all to the side of what they are multiplied by, so that Cauchy and Schwarz are equalities and the bound
+// without which a slot would be above its distance is the whole bound.
+TEST_CASE("rounding as bad as it can be, of keys and of queries, up to the widest sums") {
     std::mt19937 rng(9);
     tally seen;
-    for (int c = 0; c < 200; ++c) {
-        const int D = 1 + int(rng() % 150);
-        const float worst = 1 + 0x1p-8f - 0x1p-20f, scale = std::ldexp(1.0f, int(rng() % 40) - 20);
-        store s(300, D);
-        s.write(numbers(std::size_t(D), 0.0f));
-        numbers sign(std::size_t(D), 0.0f);
+    for (int c = 0; c < 300; ++c) {
+        const bool of_keys = c % 2 == 0;
+        const int D = c % 5 == 0 ? 1024 - int(rng() % 500) : 2 + int(rng() % 150);
+        const int most = std::min(engram::byte_products<>::most, (1 << 24) / D);
+        const float key_scale = std::ldexp(1.0f, int(rng() % 40) - 20),
+                    query_scale = std::ldexp(key_scale, int(rng() % 20) - 17);
+        numbers sign(std::size_t(D), 0.0f), key(sign), query(sign);
+        store s(200, D);
+        s.write(key);
         for (float& x : sign) x = rng() % 2 ? 1.0f : -1.0f;
-        for (int i = 1; i < 300; ++i) {
-            numbers key(sign);
-            for (float& x : key) x *= scale * (i % 3 ? worst : 1 + 0x1p-8f * float(rng() % 3) * 0.5f);
+        for (int i = 1; i < 200; ++i) {
+            // Of the first number the scales are made. The others are just below the middle of two whole ones, or
+            // whole.
+            const float whole = of_keys ? float(rng() % 120) : 127, more = of_keys && i % 3 ? 0.5f - 0x1p-12f : 0;
+            for (std::size_t d = 0; d < key.size(); ++d) key[d] = key_scale * (d ? sign[d] * (whole + more) : 127);
             s.write(key);
         }
-        numbers query(sign);
-        const float length = std::ldexp(rng() % 2 ? worst : 1.0f, int(rng() % 20) - 10) * scale;
-        for (float& x : query) x *= length;
+        const int range = c % 3 ? 1 + most / 8 : most;
+        for (std::size_t d = 0; d < query.size(); ++d)
+            query[d] = query_scale * (d         ? sign[d] * (float(int(rng() % unsigned(range))) + 0.5f - 0x1p-8f)
+                                      : of_keys ? 0.0f
+                                                : float(most));
+        if (of_keys)
+            for (std::size_t d = 0; d < query.size(); ++d) query[d] = d ? sign[d] * query_scale * 127 : 0.0f;
         same_search(s, query, 1 + int(rng() % 10), seen);
         for (float& x : query) x = -x;
         same_search(s, query, 1 + int(rng() % 10), seen);
     }
+}
+
+// What the floats of a sum lose is all that the bounds have to hold.
+TEST_CASE("keys and queries of which bytes lose nothing") {
+    std::mt19937 rng(13);
+    for (int c = 0; c < 200; ++c) {
+        const int D = 20 + int(rng() % 500);
+        const bool at_zero = c % 2 == 0;  // query and centre are zero, or all keys far from zero and equal to the query
+        store s(130, D);
+        numbers key(std::size_t(D), 0.0f), query(key);
+        const auto draw = [&] {
+            for (float& x : key) x = 10 + normal(rng);
+        };
+        if (!at_zero) draw();
+        for (int i = 0; i < 130; ++i, at_zero ? draw() : void()) s.write(key);
+        if (!at_zero) query = key;
+        tally seen;
+        same_search(s, query, 1, seen);
+        // Norms in another order, as a device sums them.
+        for (float& norm : s.norm) norm *= 1 - 0x1p-20f * float(rng() % 2);
+        engram::knn_compact_again(s.ring);
+        same_search(s, query, 1, seen);
+    }
+}
+
+TEST_CASE("slots that cannot be told apart are given up after a sample, others are not") {
+    std::mt19937 rng(12);
+    for (const float spread : {0.0f, 1e-6f, 1.0f})
+        for (const int slots : {128, 300, 1024}) {
+            store s(slots, 64);
+            numbers one(64), key(64);
+            for (float& x : one) x = normal(rng);
+            const auto draw = [&] {
+                for (std::size_t d = 0; d < key.size(); ++d) key[d] = one[d] + spread * normal(rng);
+            };
+            for (int i = 0; i < slots; ++i) draw(), s.write(key);
+            draw();
+            int slot[10];
+            numbers scratch(std::size_t(slots), nan_value);
+            const auto found = engram::knn_look_twice(s.ring, key.data(), slots, 10, slot, scratch.data());
+            CHECK(found.count == (spread == 1 ? 10 : 0));
+            CHECK((found.looked > 0) == (spread == 1));
+        }
 }
 
 TEST_CASE("norms that are not those of the keys") {

@@ -10,8 +10,8 @@
 //
 // The read takes the keys of the chosen slots, recomputed by the caller (jumpy backpropagation) or gathered from the
 // cache. Selection costs N D multiply-adds at about the speed of memory and allocates nothing. A large ring with a
-// compact copy of its keys is looked at twice: half the bytes say which slots may be among the nearest, and those alone
-// get their distance, so that slots and order are the same ones.
+// compact copy of its keys is looked at twice: a quarter of the bytes say which slots may be among the nearest, and
+// those alone get their distance, so that slots and order are the same ones.
 
 #include <algorithm>
 #include <cstddef>
@@ -33,7 +33,7 @@ int knn_write(const knn_ring<Real>& ring, const Real* content, const Real* key) 
     std::copy_n(key, ring.key_width, ring.key + std::ptrdiff_t(slot) * ring.key_width);
     ring.norm[slot] = dot(key, key, ring.key_width);
     if constexpr (std::is_same_v<Real, float>)
-        if (ring.compact.pairs) {
+        if (ring.compact.words) {
             // Slot 0 is the centre of all.
             if (slot == 0)
                 knn_compact_again(ring);
@@ -127,26 +127,31 @@ struct knn_found {
 /// The k nearest of the first `valid` slots by two looks at a ring with a compact copy, as `knn_select` gives them, or
 /// nothing where too many slots remain to be looked at or distances are not finite. 1 <= k <= knn_columns,
 /// 4 knn_columns <= valid < 2^24, D <= knn_compact_widest. slot [k], scratch [slots].
-template <bool Rounded = bfloat16_products>
+template <byte_instruction By = best_byte_instruction>
 knn_found knn_look_twice(const knn_ring<float>& ring, const float* query, int valid, int k, int* slot, float* scratch) {
-    const auto below = knn_below::of<Rounded>(ring, query, valid, scratch);
-    if (!below.ok) return {};
+    const knn_first_look<By> look(ring, query);
+    if (!look.possible) return {};
+    // An infinite bound leaves all, which are too many: distances of more than one in eight in any order take as long
+    // as those of all in theirs (measured). Where that is to be expected of a sample, no more is looked at.
+    constexpr int some = 2 * knn_columns, block = knn_compact_block;
+    const int most = std::max(some, valid / 8), middle = valid / (2 * block) * block;
+    look.below(0, block, scratch);
+    look.below(middle, middle + block, scratch);
+    if (look.near(0, middle, scratch) > 3 * block * most / valid) return {};
+    look.below(block, middle, scratch);
+    look.below(middle + block, valid, scratch);
     // Whatever slots these are, the k nearest of all are no farther than the k-th of them.
-    constexpr int some = 2 * knn_columns;
     int likely[some] = {};
     float distance[some];
     const float most_likely = k_at_most(scratch, valid, k);
     const int looked = indices_at_most(scratch, valid, most_likely, some, likely);
     knn_distances_of(ring, query, likely, looked, distance);
     k_smallest(distance, looked, k, slot);
-    const float farthest = distance[slot[k - 1]], bound = below.bound(farthest);
+    const float farthest = distance[slot[k - 1]], bound = look.bound(farthest);
     if (looked < some && bound <= most_likely) {
         for (int j = 0; j < k; ++j) slot[j] = likely[slot[j]];
         return {k, looked};
     }
-    // An infinite bound leaves all, which are too many: distances of more than one in eight in any order take as long
-    // as those of all in theirs (measured).
-    const int most = std::max(some, valid / 8);
     const int candidates = indices_at_most(scratch, valid, bound, most, scratch);
     if (candidates < k || candidates == most) return {0, looked};  // fewer: norms of minus infinity
     knn_distances_of(ring, query, scratch, candidates, scratch + most);
@@ -156,12 +161,11 @@ knn_found knn_look_twice(const knn_ring<float>& ring, const float* query, int va
 }
 
 /// Whether two looks at a ring are worth it, as measured: from 64 KB of keys, where the second look costs little beside
-/// the first; without products in one instruction (bfloat16.hpp) from 512 KB, which other rings have put out of the
-/// second-level cache; and never with packs of four, which are slower than the memory either way.
+/// the first, on processors that sum products of bytes by instructions of their own.
 constexpr bool knn_compact_pays(int valid, int key_width, int k) {
-    const std::int64_t numbers = std::int64_t(valid) * key_width;
     return key_width >= 32 && key_width <= knn_compact_widest && k <= knn_columns && valid >= 4 * knn_columns &&
-           valid < 1 << 24 && pack_bytes >= 32 && numbers >= (bfloat16_products ? 1 << 14 : 1 << 17);
+           valid < 1 << 24 && best_byte_instruction != byte_instruction::one &&
+           std::int64_t(valid) * key_width >= 1 << 14;
 }
 
 /// The k valid slots nearest to query [D] on cached keys, nearest first, ties to the lower slot. Returns how many:
@@ -170,7 +174,7 @@ template <class Real>
 int knn_select(const knn_ring<Real>& ring, const Real* query, int k, int* slot, Real* scratch) {
     const int valid = knn_valid(ring);
     if constexpr (std::is_same_v<Real, float>)
-        if (k > 0 && ring.compact.pairs && knn_compact_pays(valid, ring.key_width, k))
+        if (k > 0 && ring.compact.words && knn_compact_pays(valid, ring.key_width, k))
             if (const auto found = knn_look_twice(ring, query, valid, k, slot, scratch); found.count > 0)
                 return found.count;
     knn_distances(ring, query, valid, scratch);

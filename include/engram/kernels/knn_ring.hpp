@@ -10,11 +10,10 @@
 
 namespace engram {
 
-/// The compact copy of a ring's float keys (knn_compact.hpp): pairs of bfloat16 and three bounds for every slot. Null:
-/// there is none.
+/// The compact copy of a ring's float keys (knn_compact.hpp): bytes and three bounds for every slot. Null: there is
+/// none.
 struct knn_compact {
-    std::uint32_t* pairs = nullptr;
-    float* bounds = nullptr;
+    std::uint32_t* words = nullptr;
 };
 
 /// One environment's ring of `slots` rows: content [N, C] = [p | v], key [N, D], norm [N] = |key|^2, and the number of

@@ -163,7 +163,7 @@ void write_randomly(knn_rings<float>& rings, std::uint64_t seed, int writes) {
 TEST_CASE("rings search what they hold: written, wrapped, reset, overwritten from outside, written as a device does") {
     static_assert(knn_compact_pays(slots, key_width, neighbours) || pack_bytes < 64);
     knn_rings<float> rings(rows, slots, 1, key_width), other(rows, slots, 1, key_width);
-    const bool compact = rings.ring(0).compact.pairs != nullptr;
+    const bool compact = rings.ring(0).compact.words != nullptr;
     CHECK(compact == knn_compact_pays(slots, key_width, 1));
     write_randomly(rings, 1, slots + 100);
     CHECK(searches_as_it_holds(rings, 1, compact));
@@ -189,7 +189,7 @@ TEST_CASE("rings search what they hold: written, wrapped, reset, overwritten fro
     CHECK(searches_as_it_holds(rings, 5, compact));
 
     const auto first = rings.first();
-    CHECK(first.compact.pairs == nullptr);
+    CHECK(first.compact.words == nullptr);
     for (int i = 0; i < rows * slots; ++i) {
         std::fill_n(first.key + std::ptrdiff_t{i} * key_width, key_width, 0.01f * static_cast<float>(i));
         first.norm[i] =
@@ -202,8 +202,8 @@ TEST_CASE("rings search what they hold: written, wrapped, reset, overwritten fro
 }
 
 TEST_CASE("small rings, doubles and memory of another kind have no compact keys") {
-    CHECK(knn_rings<float>(1, 64, 1, 64).ring(0).compact.pairs == nullptr);
-    CHECK(knn_rings<float>(1, 4096, 1, 16).ring(0).compact.pairs == nullptr);
-    CHECK(knn_rings<double>(1, 1024, 1, 128).ring(0).compact.pairs == nullptr);
-    CHECK(knn_rings<float, std::vector>(1, 1024, 1, 128).ring(0).compact.pairs == nullptr);
+    CHECK(knn_rings<float>(1, 64, 1, 64).ring(0).compact.words == nullptr);
+    CHECK(knn_rings<float>(1, 4096, 1, 16).ring(0).compact.words == nullptr);
+    CHECK(knn_rings<double>(1, 1024, 1, 128).ring(0).compact.words == nullptr);
+    CHECK(knn_rings<float, std::vector>(1, 1024, 1, 128).ring(0).compact.words == nullptr);
 }

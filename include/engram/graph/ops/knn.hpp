@@ -39,8 +39,7 @@ public:
           episode_(static_cast<std::size_t>(batch)) {
         if constexpr (has_compact) {
             if (!knn_compact_pays(slots, key, 1)) return;
-            pairs_.resize(size(batch, slots, knn_compact_stride(key)));
-            bounds_.resize(size(batch, slots, knn_compact_bounds));
+            words_.resize(static_cast<std::size_t>(batch * knn_compact_words(slots, key)));
             outdated_.resize(static_cast<std::size_t>(batch));
         }
     }
@@ -49,9 +48,7 @@ public:
     knn_ring<Real> ring(int b) {
         knn_ring<Real> r = whole(b);
         if (outdated_.empty()) return r;
-        const std::ptrdiff_t first = std::ptrdiff_t{b} * slots_;
-        r.compact = {pairs_.data() + first * knn_compact_stride(key_width_),
-                     bounds_.data() + first * knn_compact_bounds};
+        r.compact = {words_.data() + b * knn_compact_words(slots_, key_width_)};
         if (std::exchange(outdated_[static_cast<std::size_t>(b)], char{0})) knn_compact_again(r);
         return r;
     }
@@ -78,7 +75,7 @@ public:
         return {raw(content_), raw(key_), raw(norm_), raw(written_)};
     }
     /// What the compact copies take besides.
-    std::size_t compact_bytes() const { return 4 * (pairs_.size() + bounds_.size()); }
+    std::size_t compact_bytes() const { return 4 * words_.size(); }
 
 private:
     static constexpr bool has_compact = std::is_same_v<Array<Real>, aligned_vector<float>>;
@@ -101,8 +98,7 @@ private:
     Array<Real> content_, key_, norm_;
     Array<std::int64_t> written_;
     std::vector<std::int64_t> episode_;
-    aligned_vector<std::uint32_t> pairs_;
-    aligned_vector<float> bounds_;
+    aligned_vector<std::uint32_t> words_;
     std::vector<char> outdated_;  // of each row: its compact copy may be of other keys. A row has one thread at a time.
 };
 
