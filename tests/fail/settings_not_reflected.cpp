@@ -1,4 +1,4 @@
-// error: a policy has no settings that are known by name: write a `settings` aggregate with defaults and, at global scope, ENGRAM_REFLECT
+// error: a policy has no settings that are known by name: write a `settings` aggregate
 #include "../model/archetypes.hpp"
 
 using namespace engram;

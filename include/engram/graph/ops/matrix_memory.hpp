@@ -200,7 +200,8 @@ var<Backend> weighted_read(const std::string& name, const var<Backend>& weights,
     return g.add(std::move(op), {shape.heads * word}, rows)[0];
 }
 
-/// [., N * W]: M'_n = M_n prod_h (1 - w_hn erase_h) + sum_h w_hn add_h, of weights [., H * N], erase and add [., H * W].
+/// [., N * W]: M'_n = M_n prod_h (1 - w_hn erase_h) + sum_h w_hn add_h, of weights [., H * N],
+/// erase and add [., H * W].
 template <class Backend>
 var<Backend> erase_add(const std::string& name, const var<Backend>& memory, const var<Backend>& weights,
                        const var<Backend>& erase, const var<Backend>& add, int word) {
