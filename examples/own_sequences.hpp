@@ -38,7 +38,7 @@ public:
             char comma = 0;
             std::istringstream words(line);
             engram::require(words >> seen >> comma >> wanted && comma == ',', path, ", line ", rows_.size() + 1, ": '",
-                            line, "', expected seen,wanted");
+                            line, "', expected two numbers, seen,wanted");
             rows_.emplace_back(seen, wanted);
         }
         engram::require(info_.steps > 0 && size() >= 5 * info_.steps, path, ": ", size(), " rows, expected at least ",

@@ -206,15 +206,13 @@ void require_task(const ablation& model, const std::string& task) {
     if (among(known)) return;
     const bool act = among(task_names()), sequence = among(sequence_names());
     if (!act && !sequence) require_known("task", task, known);
-    std::string list;
-    for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
     const char* other = act                                   ? " is a task to act in, and "
                         : describe_sequence(task).targets > 0 ? " is a task of sequences with targets, and "
                                                               : " is a task of sequences without targets, and ";
     const char* own = !model.learns_sequences()                      ? " acts"
                       : describe_sequence(known.front()).targets > 0 ? " learns targets of sequences"
                                                                      : " draws sequences";
-    fail(task, other, "engram-", model.name(), own, "; expected one of ", list);
+    fail(task, other, "engram-", model.name(), own, "; expected one of ", in_a_list(known));
 }
 
 prepared_sequences::prepared_sequences(const configuration& config)

@@ -14,19 +14,16 @@ namespace {
 void configure(configuration& config, const arguments& a, run_paths& paths) {
     if (a.task) require_task(config.model(), *a.task);
     if (a.out) paths.folder = *a.out;
-    const bool known_folder = a.out || a.task;
-    require(known_folder, "train: --task is missing; the tasks are ", [&] {
-        std::string all;
-        for (const auto& name : tasks_of(config.model())) all += (all.empty() ? "" : ", ") + name;
-        return all;
-    }());
+    const auto no_task = [&] {
+        return "train: --task is missing; the tasks are " + in_a_list(tasks_of(config.model()));
+    };
+    if (!a.out && !a.task) fail(no_task());
     if (a.seed) config.seed = whole_number("--seed", *a.seed, 0);
     if (!a.out) paths.folder = "runs/" + *a.task + "/" + config.model().name() + "-" + std::to_string(config.seed);
 
     const bool again = a.resume && file_exists(paths.config());
     if (again) config.from_json(read_json(paths.config()), paths.config());
-    require(again || a.task,
-            a.resume ? "train: there is no run to resume in " + paths.folder : std::string("train: --task is missing"));
+    if (!again && !a.task) fail(a.resume ? "train: there is no run to resume in " + paths.folder : no_task());
     if (a.task) config.task = *a.task;
     if (a.preset ? !again || *a.preset != config.preset : !again) config.apply_preset(a.preset.value_or("small"));
     if (a.seed) config.seed = whole_number("--seed", *a.seed, 0);

@@ -13,6 +13,7 @@
 #include <engram/evaluate/comparison_table.hpp>
 #include <engram/evaluate/heatmap.hpp>
 #include <engram/evaluate/measure_references.hpp>
+#include <engram/evaluate/mixed_runs.hpp>
 #include <engram/evaluate/report_page.hpp>
 #include <engram/io/file.hpp>
 
@@ -106,7 +107,10 @@ int report(const options& o) {
                     "--out and --csv name the same file ", out);
     engram::write_file(out, page.html());
     engram::write_file(csv, engram::comparison_csv(page.tasks()));
-    for (const auto& task : page.tasks()) std::printf("%s\n", engram::comparison_text(task).c_str());
+    for (const auto& task : page.tasks()) {
+        std::printf("%s\n", engram::comparison_text(task).c_str());
+        for (const auto& sentence : engram::mixed_runs(task)) std::printf("%s\n\n", sentence.c_str());
+    }
     std::vector<engram::heat_map> maps;
     for (auto& map : engram::measured_heat_maps(runs)) {
         if (map.tasks.size() < 2) continue;

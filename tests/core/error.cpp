@@ -11,6 +11,12 @@ TEST_CASE("a sentence is made of its parts") {
     CHECK_NOTHROW(require(true, "never"));
 }
 
+TEST_CASE("names in a list") {
+    CHECK(in_a_list(std::vector<std::string>{"a", "b", "c"}) == "a, b, c");
+    CHECK(in_a_list(std::vector<const char*>{"alone"}) == "alone");
+    CHECK(in_a_list(std::vector<std::string>{}) == "");
+}
+
 TEST_CASE("edit distance") {
     CHECK(edit_distance("", "") == 0);
     CHECK(edit_distance("", "abc") == 3);

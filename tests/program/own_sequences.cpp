@@ -95,6 +95,6 @@ TEST_CASE("what cannot be read is one sentence, and a name is taken once") {
     CHECK(said() == "no error");
     CHECK(has(said(-1), "100 rows, expected at least -5"));
     write_series(folder.path, 100, "0.5;1\n");
-    CHECK(has(said(), "line 101: '0.5;1', expected seen,wanted"));
+    CHECK(has(said(), "line 101: '0.5;1', expected two numbers, seen,wanted"));
     CHECK(sentence([] { add_sequence<own::csv_series>(); }) == "add_sequence: there is already a task 'csv_series'");
 }

@@ -5,6 +5,9 @@
 //
 // Its state is its previous output, which a memory's query sees as h_{t-1}; nothing else is carried.
 
+#include <cmath>
+#include <vector>
+
 #include <engram/graph/ops/affine.hpp>
 #include <engram/model/slots.hpp>
 

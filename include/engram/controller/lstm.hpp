@@ -3,11 +3,12 @@
 
 // LSTM controller (facts 1.1 step 4).
 //
-//   [i, f, g, o] = [inputs, h] W + b,  c' = sigma(f + forget_offset) c + sigma(i) tanh(g),  h' = sigma(o) tanh(c')
+//   [i, f, g, o] = [inputs, h] W + b,  c' = sigma(f + 1) c + sigma(i) tanh(g),  h' = sigma(o) tanh(c')
 //
-// Shapes: inputs [T, B, .], state c and h [B, H], output h' [T, B, H]. The offset is 1: a new memory forgets little.
+// Shapes: inputs [T, B, .], state c and h [B, H], output h' [T, B, H]. The 1 keeps a new cell from forgetting.
 
-#include <cmath>
+#include <tuple>
+#include <vector>
 
 #include <engram/graph/ops/affine.hpp>
 #include <engram/model/slots.hpp>

@@ -75,6 +75,14 @@ void require(bool condition, const Parts&... parts) {
         fail_with({message_part(parts)...});
 }
 
+/// Names as a sentence lists them: "a, b, c".
+template <class Names>
+std::string in_a_list(const Names& names) {
+    std::string all;
+    for (const auto& name : names) all += (all.empty() ? "" : ", ") + std::string(name);
+    return all;
+}
+
 /// Number of single-character insertions, deletions and substitutions between two names.
 inline int edit_distance(std::string_view a, std::string_view b) {
     std::vector<int> row(b.size() + 1);
@@ -110,7 +118,7 @@ std::string nearest_name(std::string_view wrong, const Names& names) {
 /// most two, or a third of them) or begins with three or more letters that were written; otherwise what was expected.
 template <class Names>
 std::string instead_of(std::string_view wrong, const Names& names) {
-    std::string near = nearest_name(wrong, names), all;
+    std::string near = nearest_name(wrong, names);
     const int distance = edit_distance(wrong, near), size = static_cast<int>(wrong.size());
     bool is_near = distance <= std::max(2, size / 3) && distance < size;
     int count = 0;
@@ -119,13 +127,13 @@ std::string instead_of(std::string_view wrong, const Names& names) {
             near = std::string(name);
             is_near = true;
         }
-        all += (count++ == 0 ? "" : ", ") + std::string(name);
+        ++count;
     }
     if (count == 0) return "; there are none";
     if (is_near) return "; did you mean '" + near + "'?";
     // A list that is longer than a sentence helps nobody.
     if (count > 40) return "; none of the " + std::to_string(count) + " that there are is like it";
-    return count == 1 ? "; expected " + all : "; expected one of " + all;
+    return (count == 1 ? "; expected " : "; expected one of ") + in_a_list(names);
 }
 
 /// Throws "unknown <kind> 'x'; did you mean 'y'?", or with what was expected, unless `name` is one of `names`.

@@ -9,6 +9,8 @@
 // Shapes: observation [T, B, H * W * C], x [T, B, output]. Paper: channels 16, 32, 32, two blocks, no hidden layer, 256
 // out. The small preset has no convolutional section: on a 16 x 16 panel the network is its fully connected part.
 
+#include <string>
+
 #include <engram/encoder/layers.hpp>
 #include <engram/graph/ops/convolution.hpp>
 #include <engram/model/slots.hpp>

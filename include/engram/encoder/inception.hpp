@@ -20,6 +20,7 @@
 // four transposed convolutions and adds what they give; the paper only says that the decoder mirrors the encoder.
 
 #include <array>
+#include <string>
 
 #include <engram/encoder/layers.hpp>
 #include <engram/graph/ops/batch_norm.hpp>

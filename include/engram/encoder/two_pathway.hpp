@@ -14,6 +14,8 @@
 // between them, and the sum of what both give: each pixel is seen by both paths, so the gradient of the encoder is a
 // sum as well.
 
+#include <string>
+
 #include <engram/encoder/layers.hpp>
 #include <engram/graph/ops/channels.hpp>
 #include <engram/graph/ops/convolution.hpp>

@@ -14,6 +14,7 @@
 #include <engram/evaluate/headline.hpp>
 #include <engram/evaluate/heatmap_view.hpp>
 #include <engram/evaluate/learning_curve.hpp>
+#include <engram/evaluate/mixed_runs.hpp>
 #include <engram/evaluate/report_style.hpp>
 #include <engram/evaluate/retrieval_view.hpp>
 #include <engram/evaluate/svg_chart.hpp>
@@ -268,8 +269,12 @@ private:
         if (!task.evaluated())
             return heading("Levels") +
                    "<p class='sub'>None of the runs has been evaluated yet: run evaluate --from on each folder.</p>";
-        return heading("Levels") + (task.kind == run_kind::generative ? html_generative_table(task, colours_)
-                                                                      : html_level_table(task, colours_));
+        std::string mixed;
+        for (const auto& sentence : mixed_runs(task)) mixed += "<p class='sub'>" + escape_html(sentence) + ".</p>";
+        return heading("Levels") +
+               (task.kind == run_kind::generative ? html_generative_table(task, colours_)
+                                                  : html_level_table(task, colours_)) +
+               mixed;
     }
 
     /// Sequences as one run of every ablation follows and continues them.

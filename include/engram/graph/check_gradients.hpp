@@ -65,8 +65,11 @@ gradient_report check_gradients(const graph<Backend>& g, std::shared_ptr<paramet
     p.backward();
     report.same_bits_twice = std::equal(analytic.begin(), analytic.end(), p.gradient().begin());
 
-    // What rounding of the losses alone, in double, can leave of a difference: nothing smaller is seen.
-    const double unseen = 4 * std::numeric_limits<double>::epsilon() * std::abs(p.loss()) / width;
+    // What rounding of the losses alone, in double, can leave of a difference: nothing smaller is seen. Large terms may
+    // cancel in their sum, but their rounding does not.
+    double magnitude = 0;
+    for (const auto& [name, value] : p.losses()) magnitude += std::abs(value);
+    const double unseen = 4 * std::numeric_limits<double>::epsilon() * magnitude / width;
     const auto compare = [&](const std::string& name, std::span<const real> slopes, const auto& nudge) {
         if (only && !only(name)) return;
         const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(slopes.size());

@@ -59,7 +59,7 @@ int program<Backend>::find_value(const std::string& name, value_info::origin kin
         if (graph_.values()[v].name == name) return static_cast<int>(v);
         names.push_back(graph_.values()[v].name);
     }
-    fail("unknown ", what, " '", name, "'; did you mean '", nearest_name(name, names), "'?");
+    fail("unknown ", what, " '", name, "'", instead_of(name, names));
 }
 
 }  // namespace engram

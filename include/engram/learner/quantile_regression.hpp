@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <engram/graph/ops/affine.hpp>

@@ -12,7 +12,9 @@
 // network). Frames are Bernoulli (logits) or Gaussian with a fixed sigma. Shapes: C [T, B, C], x [T, B, X], z [T, B,
 // Z].
 
+#include <cmath>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <engram/encoder/layers.hpp>

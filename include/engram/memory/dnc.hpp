@@ -27,6 +27,9 @@
 // it through. Links are resources and no states (graph/ops/dnc.hpp): a learner goes on from its own links, so in
 // asynchronous training these follow the learner's weights and not the actor's.
 
+#include <string>
+#include <vector>
+
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/dnc.hpp>
 #include <engram/graph/ops/heads.hpp>

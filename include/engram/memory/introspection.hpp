@@ -15,6 +15,10 @@
 // `order` says what a logit belongs to: "age" (slot 0 is the newest) or "position" (slots are filled in turn and then
 // overwritten in turn, the literal reading of G28).
 
+#include <cmath>
+#include <string>
+#include <vector>
+
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/fifo_slots.hpp>
 #include <engram/model/slots.hpp>

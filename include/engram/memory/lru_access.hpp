@@ -21,6 +21,9 @@
 // u_{t-1} are those of the step before in both orders. The heads see all of cue and content, or their held part alone
 // (`input`, facts 4.2).
 
+#include <string>
+#include <vector>
+
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/heads.hpp>
 #include <engram/graph/ops/least_used.hpp>

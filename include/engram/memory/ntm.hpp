@@ -20,6 +20,10 @@
 // it a read writes first, from its cue, and then reads M_t, and `write` does nothing. The heads see all of cue and
 // content, or their held part alone (`input`, facts 4.2).
 
+#include <cmath>
+#include <string>
+#include <vector>
+
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/ntm_address.hpp>
 #include <engram/memory/interface.hpp>

@@ -77,7 +77,6 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
             });
             in("memory", [&] {
                 memory::write(s.memory, memory_weights, std::vector<variable>{seen.x, h}, now.memory);
-                return 0;
             });
             detail::note_memory(out, read, now.memory);
             return h;
@@ -92,10 +91,8 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
     out.h = seen.h;
     out.watched = {{"x", out.x}, {"h", out.h}, {"logits", out.logits}, {"value", out.value}};
     learner::add_losses(g, s.learner, heads);
-    in("auxiliary", [&] {
-        Agent::auxiliary::template add_losses<typename Agent::encoder>(g, s.auxiliary, s.encoder, seen, task);
-        return 0;
-    });
+    in("auxiliary",
+       [&] { Agent::auxiliary::template add_losses<typename Agent::encoder>(g, s.auxiliary, s.encoder, seen, task); });
     out.records = detail::recorded_values(g);
     return out;
 }

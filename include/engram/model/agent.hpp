@@ -115,27 +115,32 @@ struct agent {
     using auxiliary = typename detail::policy_of<auxiliary_role, Policies...>::type;
     using learner = typename detail::policy_of<learner_role, Policies...>::type;
 
-    static_assert(!has_slots || (has_settings<encoder> && can_encode<encoder>),
-                  "the encoder does not declare and encode: see can_encode");
-    static_assert(!has_slots || controller_policy<controller>,
+    static constexpr bool has_reflected = has_slots && (has_settings<Policies> && ...);
+    static_assert(!has_slots || has_reflected,
+                  "a policy has no settings that are known by name: write a `settings` aggregate with defaults and, at "
+                  "global scope, ENGRAM_REFLECT(policy::settings, members...)");
+
+    static_assert(!has_reflected || can_encode<encoder>, "the encoder does not declare and encode: see can_encode");
+    static_assert(!has_reflected || controller_policy<controller>,
                   "the controller does not begin and step: see can_control");
-    static_assert(!has_slots || (has_settings<memory> && can_begin<memory>),
-                  "the memory does not declare and begin: see can_begin");
-    static_assert(!has_slots || can_forget<memory>, "the memory cannot forget at an episode's start: see can_forget");
-    static_assert(!has_slots || can_read<memory>, "the memory cannot be read: see can_read");
-    static_assert(!has_slots || can_write<memory>, "the memory cannot be written: see can_write");
+    static_assert(!has_reflected || can_begin<memory>,
+                  "the memory does not declare, begin and tell its context_width: see can_begin");
+    static_assert(!has_reflected || can_forget<memory>,
+                  "the memory cannot forget at an episode's start: see can_forget");
+    static_assert(!has_reflected || can_read<memory>, "the memory cannot be read: see can_read");
+    static_assert(!has_reflected || can_write<memory>, "the memory cannot be written: see can_write");
     static_assert(
-        !has_slots || !controller_policy<controller> || detail::steps_with<controller, memory, learner>,
+        !has_reflected || !controller_policy<controller> || detail::steps_with<controller, memory, learner>,
         "a controller of whole sequences cannot act step by step yet: it goes with no_memory and a learner of "
         "sequences (supervised)");
-    static_assert(!has_slots || can_learn<learner> || can_infer<learner>,
+    static_assert(!has_reflected || can_learn<learner> || can_infer<learner>,
                   "the learner adds no heads or no losses: see can_learn");
-    static_assert(!has_slots || !can_encode<encoder> || can_assist<auxiliary, encoder>,
+    static_assert(!has_reflected || !can_encode<encoder> || can_assist<auxiliary, encoder>,
                   "the auxiliary loss does not work with this encoder (reconstruction needs one that can decode)");
 
-    static_assert(!has_slots || detail::goes_with<auxiliary, learner>,
+    static_assert(!has_reflected || detail::goes_with<auxiliary, learner>,
                   "the auxiliary loss needs actions and rewards, which a variational model does not have");
-    static_assert(!has_slots || !can_infer<learner> || !can_encode<encoder> || can_decode<encoder>,
+    static_assert(!has_reflected || !can_infer<learner> || !can_encode<encoder> || can_decode<encoder>,
                   "a variational model draws frames: its encoder must be able to decode, see can_decode");
 
     /// All that is asserted above: without it nothing further is compiled, so that no other error follows.

@@ -10,6 +10,11 @@
 // likelihood comes from the encoder's decoder on [z_t, C_t]. In a generating trace use_prior says at which steps z_t is
 // drawn from the prior; a VRNN then also feeds on the frame that it expects instead of the one that was shown.
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
 #include <engram/graph/ops/rows.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/model/traced_agent.hpp>
@@ -111,10 +116,7 @@ traced_agent<Backend> wire(controls_reads_infers_writes, const typename Agent::s
     std::optional<variable> decoded;
     out.h = scan(g, start, [&](state& now) {
         reset_rows(now, reset);
-        in("memory", [&] {
-            memory::forget(memory_weights, reset, now.memory);
-            return 0;
-        });
+        in("memory", [&] { memory::forget(memory_weights, reset, now.memory); });
         const auto control = [&](variables to) {
             to.insert(to.end(), condition.begin(), condition.end());
             return in("controller",
@@ -149,10 +151,7 @@ traced_agent<Backend> wire(controls_reads_infers_writes, const typename Agent::s
         if (with_held) given.push_back(h);
         infer(given);
         if (feeds_reads) now.reads = concatenate("reads", read.context);
-        in("memory", [&] {
-            memory::write(s.memory, memory_weights, variables{now.latent, h}, now.memory);
-            return 0;
-        });
+        in("memory", [&] { memory::write(s.memory, memory_weights, variables{now.latent, h}, now.memory); });
         detail::note_memory(out, read, now.memory);
         return h;
     });
@@ -165,7 +164,6 @@ traced_agent<Backend> wire(controls_reads_infers_writes, const typename Agent::s
         v.log_likelihood = learner::log_likelihood(s.learner, *decoded, observation);
         v.frame = learner::expected_frame(s.learner, *decoded);
         learner::add_losses(s.learner, v.divergence, v.log_likelihood);
-        return 0;
     });
     out.generative = v;
     out.watched = {{"h", out.h}, {"latent", v.latent}, {"frame", v.frame}, {"divergence", v.divergence}};

@@ -11,6 +11,7 @@
 //
 // Rows may not mix, and every part of a resource must hold one block of equal size a batch row.
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>

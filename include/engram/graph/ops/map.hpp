@@ -241,7 +241,8 @@ std::vector<var<Backend>> trace_map(std::unique_ptr<operation<Backend>> op, std:
 
 }  // namespace detail
 
-/// Applies `f` column by column; returns one var, or an array of them if `f` returns a tuple.
+/// Applies `f` column by column; returns one var, or an array of them if `f` returns a tuple. An input of one column
+/// serves all columns of the others.
 template <class Functor, class Backend, class... More>
 auto map(const std::string& name, Functor f, const var<Backend>& first, const More&... more) {
     constexpr int N = 1 + static_cast<int>(sizeof...(More));

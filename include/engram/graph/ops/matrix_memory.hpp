@@ -187,7 +187,7 @@ var<Backend> cosine_scores(const std::string& name, const var<Backend>& memory, 
     return g.add(std::move(op), {shape.heads * slots}, rows)[0];
 }
 
-/// [., R * W]: the slots, averaged by each head's weights.
+/// [., R * W]: r_r = sum_n w_rn M_n, of every head's weights [., R * N], which need not sum to one.
 template <class Backend>
 var<Backend> weighted_read(const std::string& name, const var<Backend>& weights, const var<Backend>& memory, int word) {
     graph<Backend>& g = *memory.owner;
@@ -200,7 +200,8 @@ var<Backend> weighted_read(const std::string& name, const var<Backend>& weights,
     return g.add(std::move(op), {shape.heads * word}, rows)[0];
 }
 
-/// [., N * W]: the memory after every head has erased and added at its weights.
+/// [., N * W]: M'_n = M_n prod_h (1 - w_hn erase_h) + sum_h w_hn add_h, of weights [., H * N],
+/// erase and add [., H * W].
 template <class Backend>
 var<Backend> erase_add(const std::string& name, const var<Backend>& memory, const var<Backend>& weights,
                        const var<Backend>& erase, const var<Backend>& add, int word) {
