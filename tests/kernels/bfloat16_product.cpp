@@ -73,8 +73,12 @@ TEST_CASE("multiply_pairs is a plain loop over rounded numbers") {
             for (const int k : {1, 2, 37, 64})
                 for (const int accumulate : {0, 1}) {
                     const int gap = 5, stride = n + 3;
-                    const auto x = noise(m * (k + gap), 1), w = noise(k * (n + 2), 2), bias = noise(n, 5);
-                    std::vector<float> across(static_cast<std::size_t>(n * (k + 1)));
+                    auto x = noise(m * (k + gap), 1), w = noise((k + 1) * (n + 2), 2);
+                    const auto bias = noise(n, 5);
+                    // What lies behind a last number must not become the other half of its pair.
+                    for (int i = 0; i < m; ++i) x[i * (k + gap) + k] = NAN;
+                    std::fill_n(w.begin() + k * (n + 2), n, NAN);
+                    std::vector<float> across(static_cast<std::size_t>(n * (k + 1)), NAN);
                     for (int i = 0; i < k; ++i)
                         for (int j = 0; j < n; ++j) across[j * (k + 1) + i] = w[i * (n + 2) + j];
                     paired_weights packed, transposed;
@@ -172,7 +176,9 @@ TEST_CASE("multiply_transposed_pairs is a plain loop over rounded numbers") {
             for (const int n : {1, 16, 33, 50})
                 for (const int accumulate : {0, 1}) {
                     const int xs = k + 2, ys = n + 1, ws = n + 4;
-                    const auto x = noise(m * xs, 1), dy = noise(m * ys, 2);
+                    auto x = noise((m + 1) * xs, 1), dy = noise((m + 1) * ys, 2);
+                    std::fill_n(x.begin() + m * xs, xs, NAN);
+                    std::fill_n(dy.begin() + m * ys, ys, NAN);
                     auto dw = noise(k * ws, 3);
                     const auto before = dw;
                     words scratch(engram::transposed_paired_workspace(k, m));
