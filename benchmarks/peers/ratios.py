@@ -9,7 +9,7 @@ import statistics
 import sys
 
 COLUMNS = ("", "threads", "engram ms", "peer ms", "engram /s", "peer /s", "peer / engram", "fastest", "processor")
-WIDTHS = (28, 7, 10, 10, 10, 10, 13, 8, 9)
+WIDTHS = (36, 7, 10, 10, 10, 10, 13, 8, 9)
 
 
 def table(lines):
