@@ -3,9 +3,12 @@
 // Frames per second of the recurrent core of the Memory Recall Agent, forward and backward, beside the time of its own
 // matrix products alone: the same shapes in the same order, in the same run, without anything between them.
 //
-//   benchmark-mra_core [--threads N] [--repeats R] [--weights FILE] [--outputs FILE]
+//   benchmark-mra_core [--threads N] [--repeats R] [--products float|bfloat16] [--weights FILE] [--outputs FILE]
 //
-// One JSON line, as benchmarks/peers/run.sh reads it. Putting the memory back between repeats is not timed.
+// One JSON line, as benchmarks/peers/run.sh reads it; processor_ms is the least that a pass had of all its threads.
+// Putting the memory back between repeats is not timed.
+
+#include <time.h>
 
 #include <cstdio>
 #include <numeric>
@@ -45,15 +48,17 @@ public:
         : z_(z), batch_(batch), fresh_(std::move(fresh)) {
         const auto query = store.find("query.weight"), key = store.find("key.weight"),
                    gates = store.find("lstm.weight");
-        query_ = store.packed_forward(query);
-        key_ = store.packed_forward(key);
-        gates_ = store.packed_forward(gates);
-        const int X = z.observed, H = z.hidden;
-        dx_ = store.packed_transposed(gates, 0, X);
-        dm_ = store.packed_transposed(gates, X, H);
-        dh_ = store.packed_transposed(gates, X + H, H);
-        query_dx_ = store.packed_transposed(query, 0, X);
-        query_dh_ = store.packed_transposed(query, X, H);
+        const int X = z.observed, H = z.hidden, all_rows = z.steps * batch;
+        const auto rows_of = [&](engram::parameter p, int first, int count, bool sent) {
+            const bool reads = p.id == key.id && count == z.content();
+            return engram::weight_rows<real>(store, p, first, count, reads ? all_rows * z.neighbours : all_rows, sent,
+                                             true, work);
+        };
+        query_x_ = rows_of(query, 0, X, true), query_h_ = rows_of(query, X, H, true);
+        key_x_ = rows_of(key, 0, X, false), key_h_ = rows_of(key, X, H, false);
+        key_ = rows_of(key, 0, z.content(), false);
+        gates_x_ = rows_of(gates, 0, X, true), gates_m_ = rows_of(gates, X, H, true);
+        gates_h_ = rows_of(gates, X + H, H, true);
         const auto fill = [&](auto& v, std::ptrdiff_t count) {
             v.resize(std::size_t(count));
             engram::philox random(9, std::uint64_t(count));
@@ -70,20 +75,18 @@ public:
             fill(distance, z.slots);
         for (const auto p : {query, key, gates}) fill(d_weight[std::size_t(p.id)], store[p].size());
         ids_ = {query.id, key.id, gates.id};
-        work.resize(
-            std::size_t(std::max(engram::transposed_workspace<real>(H, 4 * H, int(rows)),
-                                 engram::transposed_workspace<real>(z.content(), z.key, int(rows) * z.neighbours))));
     }
+    products_alone(const products_alone&) = delete;
 
     void forward() {
         const int X = z_.observed, H = z_.hidden, D = z_.key, T = z_.steps, B = batch_;
-        times(x.data(), X, query_, 0, X, q.data(), false, T * B);
-        times(x.data(), X, gates_, 0, X, z4.data(), false, T * B);
-        times(x.data(), X, key_, 0, X, written.data(), false, T * B);
+        times(x.data(), X, query_x_, q.data(), D, false, T * B);
+        times(x.data(), X, gates_x_, z4.data(), 4 * H, false, T * B);
+        times(x.data(), X, key_x_, written.data(), D, false, T * B);
         int rekeyed = 0;
         for (int t = 0; t < T; ++t) {
             const std::ptrdiff_t row = std::ptrdiff_t(t) * B;
-            times(h.data() + row * H, H, query_, X, H, q.data() + row * D, true, B);
+            times(h.data() + row * H, H, query_h_, q.data() + row * D, D, true, B);
             // With all float keys, as written down; the model looks at compact ones first, which are a quarter of the bytes.
             for (int b = 0; b < B; ++b) {
                 std::int64_t all = z_.slots;
@@ -97,55 +100,67 @@ public:
                 engram::knn_distances(one, q.data() + (row + b) * D, z_.slots, distance.data());
             }
             const int count = fresh_[std::size_t(t)];
-            times(near.data() + std::ptrdiff_t(rekeyed) * z_.content(), z_.content(), key_, 0, z_.content(),
-                  near_key.data() + std::ptrdiff_t(rekeyed) * D, false, count);
+            times(near.data() + std::ptrdiff_t(rekeyed) * z_.content(), z_.content(), key_,
+                  near_key.data() + std::ptrdiff_t(rekeyed) * D, D, false, count);
             rekeyed += count;
-            const engram::product_part<real> parts[] = {{m.data() + row * H, H, gates_, X, H},
-                                                        {h.data() + row * H, H, gates_, X + H, H}};
-            engram::multiply(parts, 2, static_cast<const real*>(nullptr), true, z4.data() + row * 4 * H, 4 * H, B);
-            times(h.data() + (row + B) * H, H, key_, X, H, written.data() + row * D, true, B);
+            real* const gates = z4.data() + row * 4 * H;
+            if (gates_m_.paired()) {
+                times(m.data() + row * H, H, gates_m_, gates, 4 * H, true, B);
+                times(h.data() + row * H, H, gates_h_, gates, 4 * H, true, B);
+            } else {
+                const engram::product_part<real> parts[] = {gates_m_.part(m.data() + row * H, H),
+                                                            gates_h_.part(h.data() + row * H, H)};
+                engram::multiply(parts, 2, static_cast<const real*>(nullptr), true, gates, 4 * H, B);
+            }
+            times(h.data() + (row + B) * H, H, key_h_, written.data() + row * D, D, true, B);
         }
     }
     void backward() {
         const int X = z_.observed, H = z_.hidden, D = z_.key, T = z_.steps, B = batch_;
         for (int t = T; t-- > 0;) {
             const std::ptrdiff_t row = std::ptrdiff_t(t) * B;
-            times(d_z4.data() + row * 4 * H, 4 * H, dm_, 0, 4 * H, d_m.data() + row * H, false, B);
-            times(d_z4.data() + row * 4 * H, 4 * H, dh_, 0, 4 * H, d_h.data() + row * H, true, B);
-            times(d_q.data() + row * D, D, query_dh_, 0, D, d_h.data() + row * H, true, B);
+            gates_m_.send(d_z4.data() + row * 4 * H, 4 * H, false, d_m.data() + row * H, H, B);
+            gates_h_.send(d_z4.data() + row * 4 * H, 4 * H, true, d_h.data() + row * H, H, B);
+            query_h_.send(d_q.data() + row * D, D, true, d_h.data() + row * H, H, B);
         }
-        times(d_z4.data(), 4 * H, dx_, 0, 4 * H, d_x.data(), false, T * B);
-        times(d_q.data(), D, query_dx_, 0, D, d_x.data(), true, T * B);
-        transposed(x.data(), X, d_z4.data(), 4 * H, T * B, 2, 0);
-        transposed(m.data(), H, d_z4.data(), 4 * H, T * B, 2, X);
-        transposed(h.data(), H, d_z4.data(), 4 * H, T * B, 2, X + H);
-        transposed(x.data(), X, d_q.data(), D, T * B, 0, 0);
-        transposed(h.data(), H, d_q.data(), D, T * B, 0, X);
+        gates_x_.send(d_z4.data(), 4 * H, false, d_x.data(), X, T * B);
+        query_x_.send(d_q.data(), D, true, d_x.data(), X, T * B);
+        transposed(x.data(), X, d_z4.data(), 4 * H, T * B, 2, gates_x_);
+        transposed(m.data(), H, d_z4.data(), 4 * H, T * B, 2, gates_m_);
+        transposed(h.data(), H, d_z4.data(), 4 * H, T * B, 2, gates_h_);
+        transposed(x.data(), X, d_q.data(), D, T * B, 0, query_x_);
+        transposed(h.data(), H, d_q.data(), D, T * B, 0, query_h_);
         transposed(near.data(), z_.content(), d_near_key.data(), D, std::accumulate(fresh_.begin(), fresh_.end(), 0), 1,
-                   0);
+                   key_);
     }
 
 private:
-    static void times(const real* in, int stride, const engram::packed_weights<real>* w, int first, int rows, real* out,
+    static void times(const real* in, int stride, const engram::weight_rows<real>& w, real* out, int out_stride,
                       bool add, int m) {
-        const engram::product_part<real> part{in, stride, w, first, rows};
-        engram::multiply(&part, 1, static_cast<const real*>(nullptr), add, out, w->columns(), m);
+        w.multiply(in, stride, nullptr, add, out, out_stride, m);
     }
-    void transposed(const real* in, int k, const real* dy, int n, int rows, int weight, int first_row) {
-        engram::multiply_transposed(in, k, k, dy, n, n, rows,
-                                    d_weight[std::size_t(ids_[weight])].data() + std::ptrdiff_t(first_row) * n, n,
-                                    false, work.data());
+    void transposed(const real* in, int k, const real* dy, int n, int rows, int weight,
+                    const engram::weight_rows<real>& w) {
+        w.gradient(in, k, dy, n, rows, d_weight[std::size_t(ids_[weight])].data(), n, false);
     }
 
     sizes z_;
     int batch_;
     std::vector<int> fresh_;
-    const engram::packed_weights<real>*query_, *key_, *gates_, *dx_, *dm_, *dh_, *query_dx_, *query_dh_;
+    engram::product_workspace<real> work;
+    engram::weight_rows<real> query_x_, query_h_, key_x_, key_h_, key_, gates_x_, gates_m_, gates_h_;
     engram::aligned_vector<real> x, d_x, h, d_h, m, d_m, z4, d_z4, q, d_q, written, near, near_key, d_near_key, ring,
-        norm, distance, work;
+        norm, distance;
     std::map<std::size_t, engram::aligned_vector<real>> d_weight;
     std::array<int, 3> ids_;
 };
+
+/// Of all threads of this process.
+double processor_milliseconds() {
+    timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return 1e3 * double(now.tv_sec) + 1e-6 * double(now.tv_nsec);
+}
 
 }  // namespace
 
@@ -157,7 +172,11 @@ int main(int argc, char** argv) try {
                               {"--outputs", ""},
                               {"--steps", "50"},
                               {"--batch", "16"},
-                              {"--warmup", "2"}});
+                              {"--warmup", "2"},
+                              {"--products", "float"}});
+    const std::string& precision = options.text("--products");
+    engram::require(precision == "float" || precision == "bfloat16", "--products: expected float or bfloat16, got '",
+                    precision, "'");
     sizes z{.steps = options.number("--steps"), .batch = options.number("--batch")};
     const int C = z.content();
     const engram::safetensors file = options.text("--weights").empty()
@@ -184,6 +203,7 @@ int main(int argc, char** argv) try {
                                                        : file.values<std::int32_t>("ring.count")[0];
 
     auto store = std::make_shared<engram::parameters<real>>();
+    if (precision == "bfloat16") store->set_products(engram::product_precision::bfloat16);
     mra::graph<mra::backend> g(store);
     const auto x = g.input("x", z.observed, engram::extent::sequence, true);
     const auto coefficients = g.input("coefficients", z.hidden);
@@ -219,14 +239,17 @@ int main(int argc, char** argv) try {
         products.push_back(
             std::make_unique<products_alone>(z, model.rows(), *store, first_reads(model[i], when, z, model.rows())));
     std::vector<double> forward, total, alone, ratio;
+    double processor_ms = 1e30;
     const int warmup = options.number("--warmup");
     for (int turn = 0; turn < warmup + options.number("--repeats"); ++turn) {
         content.restore();
+        const double given = processor_milliseconds();
         const auto start = std::chrono::steady_clock::now();
         model.forward();
         const double forward_ms = mra::milliseconds_since(start);
         model.backward();
         const double total_ms = mra::milliseconds_since(start);
+        processor_ms = std::min(processor_ms, processor_milliseconds() - given);
         const auto again = std::chrono::steady_clock::now();
         model.pool().run([&](int i) { products[std::size_t(i)]->forward(); });
         model.pool().run([&](int i) { products[std::size_t(i)]->backward(); });
@@ -238,11 +261,12 @@ int main(int argc, char** argv) try {
     const double total_ms = mra::median(total);
     if (!total.empty())
         std::printf(
-            "{\"threads\": %d, \"total_ms\": %.3f, \"forward_ms\": %.3f, \"frames_per_second\": %.1f, \"products_ms\": "
+            "{\"threads\": %d, \"products\": \"%s\", \"total_ms\": %.3f, \"processor_ms\": %.3f, \"forward_ms\": %.3f, "
+            "\"frames_per_second\": %.1f, \"products_ms\": "
             "%.3f, "
             "\"over_products\": %.3f}\n",
-            model.threads(), total_ms, mra::median(forward), 1e3 * z.steps * z.batch / total_ms, mra::median(alone),
-            mra::median(ratio));
+            model.threads(), precision.c_str(), total_ms, processor_ms, mra::median(forward),
+            1e3 * z.steps * z.batch / total_ms, mra::median(alone), mra::median(ratio));
 } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;

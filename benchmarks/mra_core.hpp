@@ -176,14 +176,15 @@ public:
         : all_(all), count_(count) {
         const auto key = store.find("key.weight"), bias = store.find("key.bias");
         const int C = z.content();
+        engram::product_workspace<float> work;
+        const engram::weight_rows<float> key_weight(store, key, 0, C, count, false, false, work);
         for (int i = 0; i < all.threads(); ++i) {
             auto& rings = static_cast<engram::knn_rings<float>&>(*all[i].bound_resource(0));
             for (int b = 0; b < all.rows(); ++b) {
                 auto ring = rings.ring(b);
                 const float* from = content.data() + (std::ptrdiff_t(i) * all.rows() + b) * z.slots * C;
                 std::vector<float> keys(std::size_t(count) * std::size_t(z.key));
-                const engram::product_part<float> part{from, C, store.packed_forward(key), 0, C};
-                engram::multiply(&part, 1, store.values(bias), false, keys.data(), z.key, count);
+                key_weight.multiply(from, C, store.values(bias), false, keys.data(), z.key, count);
                 engram::knn_reset(ring);
                 for (int n = 0; n < count; ++n)
                     engram::knn_write(ring, from + std::ptrdiff_t(n) * C, keys.data() + std::ptrdiff_t(n) * z.key);

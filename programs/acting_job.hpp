@@ -65,7 +65,9 @@ std::unique_ptr<Trainer> make_trainer(const configuration& config, const prepare
     if constexpr (std::is_same_v<Trainer, phased_trainer<Backend>>) {
         phase_parts<Backend> parts;
         parts.trace = [&config, shape = run.agent.task, seed](purpose why) {
-            return trace_on<Backend>(config.model(), shape, seed, why);
+            auto part = trace_on<Backend>(config.model(), shape, seed, why);
+            part.store->set_products(config.products_on(Backend::name));
+            return part;
         };
         parts.environments = make;
         parts.play = std::make_shared<played_episodes>(

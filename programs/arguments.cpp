@@ -19,6 +19,7 @@ void add_train(CLI::App& app, arguments& a) {
     s->add_option("--preset", a.preset, "small (default), paper, published or tuned");
     s->add_option("--threads", a.threads, "threads (one per core)");
     s->add_option("--device", a.device, "cpu (default) or cuda, where the program was built with it");
+    s->add_option("--products", a.products, "float (default) or bfloat16, which is faster and rounds (cpu)");
     s->add_option("--data", a.data, "folder with mnist/ and omniglot/ (default: built-in stimuli)");
     s->add_option("--stimuli", a.stimuli, "auto (default), builtin, mnist or omniglot");
     s->add_option("--mode", a.mode, "synchronous (default) or asynchronous");
@@ -35,6 +36,7 @@ void add_evaluate(CLI::App& app, arguments& a) {
     auto* s = app.add_subcommand("evaluate", "evaluate a run's last checkpoint and note it in its summary.json");
     s->add_option("--from", a.from, "run folder");
     s->add_option("--device", a.device, "cpu or cuda (that of the run)");
+    s->add_option("--products", a.products, "float or bfloat16 (those of the run)");
     s->add_option("--level", a.level, "a level, repeatable (all)");
     s->add_option("--episodes", a.episodes, "episodes per level (100)");
     s->add_option("--seed", a.seed, "seed of the episodes (that of the run)");
@@ -57,6 +59,7 @@ void add_sample(CLI::App& app, arguments& a) {
                            "it draws (PNG, NPY)");
     s->add_option("--from", a.from, "run folder");
     s->add_option("--device", a.device, "cpu or cuda (that of the run)");
+    s->add_option("--products", a.products, "float or bfloat16 (those of the run)");
     s->add_option("--level", a.level, "level (holdout_interpolate)");
     s->add_option("--out", a.out, "where to write (<run folder>/sample)");
     s->add_option("--seed", a.seed, "seed of the episode (that of the run)");

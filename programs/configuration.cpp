@@ -119,6 +119,14 @@ void configuration::apply_preset(const std::string& name) {
     steps = chosen.steps_of(task);
 }
 
+product_precision configuration::products_on(const std::string& device_name) const {
+    require_known("products", products, std::vector<std::string>{"float", "bfloat16"});
+    if (products == "float") return product_precision::full;
+    require(device_name == "cpu", "--products ", products, ": products in bfloat16 are the host's, --device ",
+            device_name, " has float ones; expected --products float or --device cpu");
+    return product_precision::bfloat16;
+}
+
 json configuration::to_json() const {
     return {{"engram", library_version()},
             {"ablation", model_->name()},
@@ -129,6 +137,7 @@ json configuration::to_json() const {
             {"threads", threads},
             {"mode", mode},
             {"device", device},
+            {"products", products},
             {"checkpoint_every", checkpoint_every},
             {"evaluation_episodes", evaluation_episodes},
             {"evaluate_every", evaluate_every},
@@ -167,6 +176,7 @@ void configuration::from_json(const json& content, const std::string& source) {
     evaluation_episodes = number("evaluation_episodes", 0);
     // Runs from before there were such keys have none.
     if (content.contains("evaluate_every")) evaluate_every = number("evaluate_every", 0);
+    if (content.contains("products")) products = text("products");
     if (content.contains("weights")) weights = text("weights");
     if (content.contains("evaluate_episodes")) evaluate_episodes = number("evaluate_episodes", 1);
     threads = static_cast<int>(number("threads", 1, std::numeric_limits<int>::max()));

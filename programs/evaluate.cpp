@@ -16,7 +16,9 @@ int evaluate(ablation& model, const arguments& a) {
     require(file_exists(paths.config()), paths.folder, " is no run folder: it has no config.json");
     config.from_json(read_json(paths.config()), paths.config());
     if (a.data) config.set({{"task.data", *a.data}});
+    if (a.products) config.products = *a.products;
     const device_runs& on = find_device(model, a.device.value_or(config.device));
+    (void)config.products_on(on.name());
     const auto seed = a.seed ? whole_number("--seed", *a.seed, 0) : config.seed;
     const int episodes = a.episodes ? parse<int>("--episodes", *a.episodes) : 100;
     require(episodes > 0, "--episodes: expected 1 or more, got ", episodes);

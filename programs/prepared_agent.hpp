@@ -16,7 +16,9 @@ template <class Backend>
 struct prepared_agent final : prepared_run {
     explicit prepared_agent(const configuration& config)
         : prepared_run(config),
-          agent(trace_on<Backend>(config.model(), shape(), static_cast<std::uint64_t>(config.seed))) {}
+          agent(trace_on<Backend>(config.model(), shape(), static_cast<std::uint64_t>(config.seed))) {
+        agent.store->set_products(config.products_on(Backend::name));
+    }
 
     parameters<float>& store() const override { return *agent.store; }
     bool tells_reads() const override { return agent.read_weight.has_value(); }

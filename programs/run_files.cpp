@@ -116,6 +116,7 @@ void stamp_checkpoint(safetensors& file, const configuration& config) {
     file.metadata["seed"] = std::to_string(config.seed);
     file.metadata["threads"] = std::to_string(config.threads);
     file.metadata["mode"] = config.mode;
+    file.metadata["products"] = config.products;
     file.metadata["settings"] = lasting_settings(config).dump();
 }
 
@@ -146,6 +147,9 @@ void check_checkpoint(const safetensors& file, const configuration& config, bool
     require_same(file.source(), "seed", file.text_at("seed"), std::to_string(config.seed));
     require_same(file.source(), "threads", file.text_at("threads"), std::to_string(config.threads));
     require_same(file.source(), "mode", file.text_at("mode"), config.mode);
+    // Those from before there was a choice do not say.
+    require_same(file.source(), "products",
+                 file.metadata.contains("products") ? file.text_at("products") : std::string("float"), config.products);
 }
 
 // --- levels ---

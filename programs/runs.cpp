@@ -12,8 +12,8 @@ namespace engram {
 
 template <>
 std::string about_device<cpu<float>>::about() {
-    return fmt::format("the host, {} hardware threads, packs of {} floats", std::thread::hardware_concurrency(),
-                       pack<float>::width);
+    return fmt::format("the host, {} hardware threads, packs of {} floats{}", std::thread::hardware_concurrency(),
+                       pack<float>::width, bfloat16_products ? ", products of bfloat16 in one instruction" : "");
 }
 template <>
 std::string about_device<cpu<float>>::refusal() {

@@ -58,7 +58,9 @@ int sample(ablation& model, const arguments& a) {
     configuration config(model);
     config.from_json(read_json(paths.config()), paths.config());
     if (a.data) config.set({{"task.data", *a.data}});
+    if (a.products) config.products = *a.products;
     const device_runs& on = find_device(model, a.device.value_or(config.device));
+    (void)config.products_on(on.name());
     const int episodes = a.episodes ? parse<int>("--episodes", *a.episodes) : 0;
     require(episodes >= 0, "--episodes: expected 0 or more, got ", episodes);
     if (model.learns_sequences()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
+#include <cstdio>
 #include <thread>
 
 #include <engram/program/commands.hpp>
@@ -41,11 +42,17 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     }
     if (a.mode) config.mode = *a.mode;
     if (a.device) config.device = *a.device;
+    if (a.products) config.products = *a.products;
     if (a.data) config.set({{"task.data", *a.data}});
     if (a.stimuli) config.set({{"task.stimuli", *a.stimuli}});
     config.assign(a.set);
     require_known("mode", config.mode, std::vector<std::string>{"synchronous", "asynchronous"});
     (void)find_device(config.model(), config.device);
+    if (config.products_on(config.device) == product_precision::bfloat16 && !bfloat16_products)
+        std::fprintf(stderr,
+                     "engram-%s: --products bfloat16: this program was compiled for a processor without AVX-512 BF16; "
+                     "the products are rounded alike and take longer than those of float\n",
+                     config.model().name().c_str());
     const bool sequences = config.model().learns_sequences();
     require(config.model().learns() != learning_kind::phases || config.mode == "synchronous", "--mode ", config.mode,
             ": engram-", config.model().name(), " trains in phases, and each of them is synchronous");

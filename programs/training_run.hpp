@@ -231,6 +231,7 @@ private:
                         {"steps", job_.steps()},
                         {"parameters", store.total()},
                         {"device", config_.device},
+                        {"products", config_.products},
                         {"threads", config_.threads},
                         {"mode", config_.mode},
                         {"steps_per_second", seconds > 0 ? static_cast<double>(job_.steps()) / seconds : 0.0},

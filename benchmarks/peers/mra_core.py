@@ -21,6 +21,10 @@ The file given by --weights, made by --save or by another program, holds float32
 Slot 0 is the oldest. --outputs writes h [T, B, H], grad.x and grad.<name> of every weight, and read.gap [T, B]: how far
 apart, relatively, the last neighbour taken and the first one left out are, since a tiny gap may be resolved otherwise
 by other rounding.
+
+--products bfloat16: weights are cast once a pass, all products with them are of bfloat16 and give bfloat16, as under
+torch.autocast, which would cast slices of weights again at every step; the search, the mixture and the cell are in
+float. Form 'cell', whose weights autocast casts once, is run under it.
 """
 
 import torch
@@ -56,7 +60,8 @@ class Ring:
     """The slots of all rows: content [B*N, X+H], cached keys [B, D, N] and their squared norms [B, 1, N].
     Keys lie with slots innermost because the product of one query with them is then ten times as fast."""
 
-    def __init__(self, content, count, key_weight, key_bias):
+    def __init__(self, content, count, key_weight, key_bias, products):
+        self.products = products
         self.B, self.N, self.C = content.shape
         self.first_content, self.first_count = content, count
         self.content = torch.empty(self.B * self.N, self.C)
@@ -73,6 +78,7 @@ class Ring:
         self.keys = self.first_keys.clone()
         self.norms = self.keys.square().sum(1, keepdim=True)
         self.count, self.next = self.first_count, self.first_count % self.N
+        self.rounded_key = self.key_weight.t().to(self.products)
 
     @torch.no_grad()
     def nearest(self, q, K, gap=None):
@@ -88,7 +94,7 @@ class Ring:
     @torch.no_grad()
     def write(self, x, h):
         content = torch.cat((x, h), 1)
-        key = torch.addmm(self.key_bias, content, self.key_weight.t())
+        key = torch.addmm(self.key_bias.to(self.products), content.to(self.products), self.rounded_key).float()
         self.slots[:, self.next] = content
         self.keys[:, :, self.next] = key
         self.norms[:, 0, self.next] = key.square().sum(1)
@@ -98,14 +104,14 @@ class Ring:
 
 def recall(q, hits, key_weight, key_bias, X):
     """Inverse squared distances under recomputed keys: weighted sum [B, H] of the values of hits [B, K, X+H]."""
-    keys = F.linear(hits, key_weight, key_bias)
+    keys = F.linear(hits.to(key_weight.dtype), key_weight, key_bias).float()
     u = (EPSILON + (q.unsqueeze(1) - keys).square().sum(2)).reciprocal()
     w = u / u.sum(1, keepdim=True)
     return torch.bmm(w.unsqueeze(1), hits[:, :, X:]).squeeze(1)
 
 
 def cell(gates, c):
-    i, f, g, o = gates.chunk(4, 1)
+    i, f, g, o = gates.float().chunk(4, 1)
     c = torch.sigmoid(f + 1) * c + torch.sigmoid(i) * torch.tanh(g)
     return torch.sigmoid(o) * torch.tanh(c), c
 
@@ -115,8 +121,9 @@ class Core(torch.nn.Module):
     form 'cell': torch.nn.LSTMCell over [x, m] and h, everything in the loop.
     form 'compiled': as 'split', with the arithmetic of a step compiled by torch.compile."""
 
-    def __init__(self, X, H, D, K, form):
+    def __init__(self, X, H, D, K, form, products=torch.float32):
         super().__init__()
+        self.products = products
         self.X, self.H, self.K, self.form = X, H, K, form
         self.key = torch.nn.Linear(X + H, D)
         self.query = torch.nn.Linear(X + H, D)
@@ -151,26 +158,33 @@ class Core(torch.nn.Module):
         }
 
     def forward(self, x, h, c, ring, gap=None):
-        return (self.unroll_cell if self.form == "cell" else self.unroll_split)(x, h, c, ring, gap)
+        self.rounded_key = self.key.weight.to(self.products), self.key.bias.to(self.products)
+        if self.form != "cell":
+            return self.unroll_split(x, h, c, ring, gap)
+        with torch.autocast("cpu", self.products, enabled=self.products != torch.float32):
+            return self.unroll_cell(x, h, c, ring, gap)
 
     def read(self, ring, q, gap):
         if ring.count == 0:
             return q.new_zeros(q.shape[0], self.H)
         hits = ring.nearest(q.detach(), self.K, gap)
-        return self.recall(q, hits, self.key.weight, self.key.bias, self.X)
+        return self.recall(q, hits, *self.rounded_key, self.X)
 
     def unroll_split(self, x, h, c, ring, gap):
         X = self.X
-        query_h = self.query.weight[:, X:].t()
-        lstm_mh = torch.cat((self.lstm.weight_ih[:, X:], self.lstm.weight_hh), 1).t()
-        queries = F.linear(x, self.query.weight[:, :X], self.query.bias).unbind(0)
-        gates = F.linear(x, self.lstm.weight_ih[:, :X], self.lstm.bias_ih).unbind(0)
+        query, query_bias, input_lstm, lstm_bias, recurrent_lstm, rounded = (
+            v.to(self.products) for v in (self.query.weight, self.query.bias, self.lstm.weight_ih, self.lstm.bias_ih,
+                                          self.lstm.weight_hh, x))
+        query_h = query[:, X:].t()
+        lstm_mh = torch.cat((input_lstm[:, X:], recurrent_lstm), 1).t()
+        queries = F.linear(rounded, query[:, :X], query_bias).unbind(0)
+        gates = F.linear(rounded, input_lstm[:, :X], lstm_bias).unbind(0)
         contents = x.detach().unbind(0)
         outputs = []
         for t in range(len(queries)):
-            q = torch.addmm(queries[t], h, query_h)
+            q = torch.addmm(queries[t], h.to(self.products), query_h).float()
             m = self.read(ring, q, gap)
-            h, c = self.cell(torch.addmm(gates[t], torch.cat((m, h), 1), lstm_mh), c)
+            h, c = self.cell(torch.addmm(gates[t], torch.cat((m, h), 1).to(self.products), lstm_mh), c)
             ring.write(contents[t], h)
             outputs.append(h)
         return torch.stack(outputs)
@@ -178,9 +192,9 @@ class Core(torch.nn.Module):
     def unroll_cell(self, x, h, c, ring, gap):
         outputs = []
         for now in x.unbind(0):
-            q = self.query(torch.cat((now, h), 1))
+            q = self.query(torch.cat((now, h), 1)).float()
             m = self.read(ring, q, gap)
-            h, c = self.lstm(torch.cat((now, m), 1), (h, c))
+            h, c = (v.float() for v in self.lstm(torch.cat((now, m), 1), (h, c)))
             ring.write(now, h)
             outputs.append(h)
         return torch.stack(outputs)
@@ -189,6 +203,7 @@ class Core(torch.nn.Module):
 def main():
     options = timing.parser("The MRA core in PyTorch: forward and backward of one unroll.")
     options.add_argument("--form", choices=("split", "cell", "compiled"), default="split")
+    options.add_argument("--products", choices=("float", "bfloat16"), default="float")
     options.add_argument("--neighbours", type=int, default=10, help="K")
     options.add_argument("--weights", help="safetensors file with weights, inputs and memory")
     options.add_argument("--save", help="write the weights, inputs and memory that are used")
@@ -207,9 +222,10 @@ def main():
     slots = tensors["ring.content"].shape[1]
     count = int(tensors["ring.count"].item()) if "ring.count" in tensors else slots
 
-    core = Core(X, H, D, options.neighbours, options.form)
+    products = torch.bfloat16 if options.products == "bfloat16" else torch.float32
+    core = Core(X, H, D, options.neighbours, options.form, products)
     core.load(tensors)
-    ring = Ring(tensors["ring.content"], count, core.key.weight, core.key.bias)
+    ring = Ring(tensors["ring.content"], count, core.key.weight, core.key.bias, products)
     x = tensors["x"].requires_grad_()
     h, c, coefficients = tensors["initial.h"], tensors["initial.c"], tensors["coefficients"]
 
@@ -236,8 +252,9 @@ def main():
         save_file({name: value.contiguous() for name, value in saved.items()}, options.outputs)
 
     if options.repeats > 0:
-        forward_ms, total_ms = timing.measure(forward, backward, options.repeats, options.warmup, prepare)
-        timing.report(options, forward_ms, total_ms, program="mra_core", form=options.form)
+        times = timing.measure(forward, backward, options.repeats, options.warmup, prepare)
+        timing.report(options, *times, program="mra_core", form=options.form,
+                      products=options.products)
 
 
 if __name__ == "__main__":

@@ -215,8 +215,8 @@ def main():
         save_file({name: value.contiguous() for name, value in saved.items()}, options.outputs)
 
     if options.repeats > 0:
-        forward_ms, total_ms = timing.measure(forward, backward, options.repeats, options.warmup, ring.restore)
-        timing.report(options, forward_ms, total_ms, program="mra_update", layout=options.layout)
+        times = timing.measure(forward, backward, options.repeats, options.warmup, ring.restore)
+        timing.report(options, *times, program="mra_update", layout=options.layout)
 
 
 if __name__ == "__main__":

@@ -87,6 +87,33 @@ one() {
     done
 }
 
+# core_products: the core once more with products in bfloat16, beside PyTorch in float and in bfloat16, in turn with both
+# in float. Rounding moves neighbours that are nearly as near as each other, which the gradients of keys and queries show
+# most, so those in bfloat16 are held to CORE_ROUNDED_TOLERANCE (0.3): about twice what PyTorch's two precisions differ by.
+core_products() {
+    local weights="$folder/mra_core.safetensors" round count ours theirs
+    "$python" "$here/mra_core.py" --repeats 0 --weights "$weights" --products bfloat16 \
+        --outputs "$folder/mra_core-rounded.safetensors"
+    "$core" --threads 1 --repeats 1 --products bfloat16 --weights "$weights" \
+        --outputs "$folder/mra_core-ours.safetensors" > /dev/null
+    for theirs in torch rounded; do
+        echo "== mra_core in bfloat16 beside PyTorch in $([ $theirs = torch ] && echo float || echo bfloat16)"
+        "$python" "$here/compare.py" "$folder/mra_core-$theirs.safetensors" "$folder/mra_core-ours.safetensors" \
+            --tolerance "${CORE_ROUNDED_TOLERANCE:-0.3}"
+    done
+    for ((round = 0; round < rounds; round++)); do
+        for count in $threads; do
+            ours="$("$core" --threads "$count" --repeats "${CORE_REPEATS:-5}" --products bfloat16 --weights "$weights" |
+                tail -n 1)"
+            for theirs in float bfloat16; do
+                keep engram "mra_core bfloat16 / $theirs" "$ours"
+                keep torch "mra_core bfloat16 / $theirs" "$("$python" "$here/mra_core.py" --threads "$count" \
+                    --repeats "${CORE_REPEATS:-5}" --products "$theirs" --weights "$weights" | tail -n 1)"
+            done
+        done
+    done
+}
+
 # memup_models: as `one`, but the weights and the sequences come from the program
 memup_models() {
     local model round count updates weights
@@ -229,6 +256,9 @@ for model in dnc introspection lstm; do
 done
 if [ "$what" = knn ] || [ "$what" = all ]; then nearest; fi
 if [ "$what" = memup ] || [ "$what" = all ]; then memup_models; fi
-if [ "$what" = core ] || [ "$what" = all ]; then one mra_core "$core" "${CORE_REPEATS:-5}" "${TOLERANCE:-1e-3}"; fi
+if [ "$what" = core ] || [ "$what" = all ]; then
+    one mra_core "$core" "${CORE_REPEATS:-5}" "${TOLERANCE:-1e-3}"
+    if [ -x "$core" ]; then core_products; fi
+fi
 if [ "$what" = update ] || [ "$what" = all ]; then one mra_update "$update" "${UPDATE_REPEATS:-1}" "$(awk -v t="${TOLERANCE:-1e-3}" 'BEGIN { print 10 * t }')"; fi
 "$python" "$here/ratios.py" "$results" ${TABLE:+"$TABLE"}

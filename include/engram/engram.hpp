@@ -26,6 +26,7 @@
 #include <engram/core/thread_pool.hpp>
 
 #include <engram/kernels/attention.hpp>
+#include <engram/kernels/bfloat16_product.hpp>
 #include <engram/kernels/convolution.hpp>
 #include <engram/kernels/convolution_shape.hpp>
 #include <engram/kernels/cpc_scores.hpp>

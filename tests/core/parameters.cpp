@@ -41,6 +41,32 @@ TEST_CASE("an edit packs again and bumps the version; a copy keeps values of its
     CHECK(copy.values(w)[1] == 1);
 }
 
+TEST_CASE("products in bfloat16 are chosen before anything is packed, follow every edit, and copies have them too") {
+    parameters<float> store(1);
+    const auto w = store.declare("w", 3, 2, initial::constant<float>(1));
+    CHECK(store.products() == product_precision::full);
+    store.set_products(product_precision::bfloat16);
+    CHECK(parameters<float>(store).products() == product_precision::bfloat16);
+    const auto* pairs = store.paired_forward(w, 1, 2);
+    const auto* odd = store.paired_forward(w, 0, 3);
+    const auto* transposed = store.paired_transposed(w, 1, 2);
+    CHECK(store.paired_forward(w, 1, 2) == pairs);
+    {
+        auto edit = store.edit();
+        for (int i = 0; i < 6; ++i) edit.values(w)[i] = static_cast<float>(i);
+    }
+    const auto word = [](float low, float high) { return bfloat16_pairs::word(low, high); };
+    CHECK(pairs->panel_row(0, 0)[1] == word(3, 5));
+    CHECK(odd->panel_row(0, 1)[0] == word(4, 0));
+    CHECK(transposed->panel_row(0, 0)[1] == word(4, 5));
+    CHECK_NOTHROW(store.set_products(product_precision::bfloat16));
+    CHECK_THROWS_WITH_AS(store.set_products(product_precision::full),
+                         "parameters: products were chosen after a model was planned; expected before", error);
+    parameters<double> doubles(1);
+    CHECK_THROWS_WITH_AS(doubles.set_products(product_precision::bfloat16),
+                         "parameters: products in bfloat16 are of floats, and these are doubles", error);
+}
+
 TEST_CASE("unknown, doubled and empty parameters are told") {
     parameters<float> store(1);
     store.declare("memory.key.weight", 1, 1, initial::zero<float>());

@@ -168,7 +168,13 @@ TEST_CASE("the counter counts") {
 }
 
 TEST_CASE("replays of a learner and of an actor allocate nothing after the first") {
+    auto products = product_precision::full;
+    SUBCASE("float products") {}
+    SUBCASE("bfloat16 products") {
+        products = product_precision::bfloat16;
+    }
     traced m;
+    m.store->set_products(products);
     program<backend> learner(m.g, m.store, {.steps = traced::T, .batch = traced::B, .gradients = true}, {m.policy});
     program<backend> actor(m.g, m.store, {.steps = 1, .batch = traced::B}, {m.policy});
     fill(learner);

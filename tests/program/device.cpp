@@ -94,6 +94,22 @@ TEST_CASE("describe names the devices of a program, and says of one that it lack
     CHECK_FALSE(has(run<reacting>({"describe"}, "reacting").out, "emulated"));
 }
 
+TEST_CASE("products in bfloat16 are the host's") {
+    const temporary_folder folder;
+    const std::string out = folder / "run";
+    const char* const sentence =
+        "--products bfloat16: products in bfloat16 are the host's, --device emulated has float ones; expected "
+        "--products "
+        "float or --device cpu";
+    const finished refused = on_device(words(out, {"--device", "emulated", "--products", "bfloat16"}));
+    CHECK(refused.code == 2);
+    CHECK(has(refused.err, sentence));
+    CHECK_FALSE(engram::file_exists(out));
+    REQUIRE(on_device(words(out, {"--steps", "480", "--evaluate", "0", "--products", "bfloat16"})).code == 0);
+    CHECK(has(on_device({"evaluate", "--from", out, "--device", "emulated"}).err, sentence));
+    CHECK(on_device({"evaluate", "--from", out, "--device", "emulated", "--products", "float"}).code == 0);
+}
+
 TEST_CASE("a device trains asynchronously, and the run goes on on the host") {
     const temporary_folder folder;
     const std::string out = folder / "run";

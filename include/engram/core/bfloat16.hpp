@@ -29,6 +29,11 @@ struct bfloat16_pairs {
     typedef std::uint32_t native __attribute__((vector_size(pack_bytes)));
     native bits;
 
+    bfloat16_pairs() = default;
+    ENGRAM_SIMD explicit bfloat16_pairs(native b) : bits(b) {}
+    /// One word in every lane.
+    ENGRAM_SIMD explicit bfloat16_pairs(std::uint32_t word) : bits(word + native{}) {}
+
     static ENGRAM_SIMD bfloat16_pairs load(const std::uint32_t* from) {
         bfloat16_pairs result;
         std::memcpy(&result.bits, from, sizeof result.bits);
@@ -38,7 +43,12 @@ struct bfloat16_pairs {
 
     /// The nearest pairs; what is beyond the largest bfloat16 becomes infinity, a NaN anything at all.
     static ENGRAM_SIMD bfloat16_pairs nearest(floats low, floats high) {
-        return {(rounded(low) >> 16) | (rounded(high) & upper)};
+        return bfloat16_pairs((rounded(bits_of(low)) >> 16) | (rounded(bits_of(high)) & upper));
+    }
+    /// The same of two numbers, as a word.
+    static ENGRAM_SIMD std::uint32_t word(float low, float high) {
+        return (rounded(__builtin_bit_cast(std::uint32_t, low)) >> 16) |
+               (rounded(__builtin_bit_cast(std::uint32_t, high)) & upper);
     }
     ENGRAM_SIMD floats low() const { return floats(__builtin_bit_cast(floats::native, bits << 16)); }
     ENGRAM_SIMD floats high() const { return floats(__builtin_bit_cast(floats::native, bits & upper)); }
@@ -46,9 +56,10 @@ struct bfloat16_pairs {
 private:
     static constexpr std::uint32_t upper = 0xffff0000u;
 
+    static ENGRAM_SIMD native bits_of(floats x) { return __builtin_bit_cast(native, x.lanes); }
     /// Adds half a unit of the upper half, less a little where that is even.
-    static ENGRAM_SIMD native rounded(floats x) {
-        const auto v = __builtin_bit_cast(native, x.lanes);
+    template <class Bits>
+    static ENGRAM_SIMD Bits rounded(Bits v) {
         return v + 0x7fffu + ((v >> 16) & 1u);
     }
 };

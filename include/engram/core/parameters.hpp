@@ -16,13 +16,17 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include <engram/core/error.hpp>
 #include <engram/core/philox.hpp>
-#include <engram/kernels/product.hpp>
+#include <engram/kernels/bfloat16_product.hpp>
 
 namespace engram {
+
+/// What products with the weights of a store are of: its own numbers, or those rounded to bfloat16, summed in float.
+enum class product_precision { full, bfloat16 };
 
 /// Handle of one parameter of a store.
 struct parameter {
@@ -48,8 +52,10 @@ public:
 
     explicit parameters(std::uint64_t seed = 1) : seed_(seed) {}
 
-    /// The same names and values, with no packed copies: what an actor thread reads while the learner goes on.
-    parameters(const parameters& other) : seed_(other.seed_), entries_(other.entries_), values_(other.values_) {}
+    /// The same names, values and products, with no packed copies: what an actor thread reads while the learner goes
+    /// on.
+    parameters(const parameters& other)
+        : seed_(other.seed_), entries_(other.entries_), values_(other.values_), products_(other.products_) {}
     parameters& operator=(const parameters&) = delete;
 
     /// Adds a parameter. Its first values depend on the seed and its name alone, so that ablations that share a part
@@ -64,6 +70,18 @@ public:
         initialise({values_.data() + offset, static_cast<std::size_t>(entries_.back().size())}, rows, columns, random);
         return {static_cast<int>(entries_.size()) - 1};
     }
+
+    /// Chooses the products of models on the host, before the first one is planned: operations pack their weights then.
+    /// Weights, gradients and moments stay as they are. Throws for bfloat16 products of doubles, and once something is
+    /// packed.
+    void set_products(product_precision products) {
+        require(products == product_precision::full || std::is_same_v<Real, float>,
+                "parameters: products in bfloat16 are of floats, and these are doubles");
+        require(products == products_ || (packs_.empty() && pairs_.empty()),
+                "parameters: products were chosen after a model was planned; expected before");
+        products_ = products;
+    }
+    product_precision products() const { return products_; }
 
     const std::vector<entry>& entries() const { return entries_; }
     const entry& operator[](parameter p) const { return entries_[static_cast<std::size_t>(p.id)]; }
@@ -111,16 +129,11 @@ public:
     std::shared_ptr<void> on_device;
 
     /// Packs one layout of a parameter; `layout` names it, so that equal requests share one copy.
-    using packer = std::function<void(const Real* values, packed_weights<Real>&)>;
+    template <class Word>
+    using packer_of = std::function<void(const Real* values, packed_weights<Word>&)>;
+    using packer = packer_of<Real>;
     const packed_weights<Real>* packed(parameter p, const std::string& layout, int rows, int columns, packer pack) {
-        auto& slot = packs_[{p.id, layout}];
-        if (!slot) {
-            slot = std::make_unique<packing>();
-            slot->weights.resize(rows, columns);
-            slot->pack = std::move(pack);
-            slot->pack(values(p), slot->weights);
-        }
-        return &slot->weights;
+        return found(packs_, p, layout, rows, columns, std::move(pack));
     }
 
     /// W as it is, for y = x W.
@@ -139,6 +152,24 @@ public:
                       });
     }
 
+    /// Rows [first, first + count) of W in pairs of bfloat16, for y = x W. They are packed by themselves, since a pair
+    /// must not be of two inputs.
+    const paired_weights* paired_forward(parameter p, int first, int count) requires std::is_same_v<Real, float> {
+        const int n = (*this)[p].columns;
+        return found<std::uint32_t>(
+            pairs_, p, message("forward ", first, " ", count), (count + 1) / 2, n,
+            [=](const Real* w, paired_weights& to) { pack_pairs(w + std::ptrdiff_t{first} * n, n, count, n, to); });
+    }
+
+    /// The transpose of rows [first, first + count) of W in pairs of bfloat16, for dx = dy W^T.
+    const paired_weights* paired_transposed(parameter p, int first, int count) requires std::is_same_v<Real, float> {
+        const int n = (*this)[p].columns;
+        return found<std::uint32_t>(pairs_, p, message("transposed ", first, " ", count), (n + 1) / 2, count,
+                                    [=](const Real* w, paired_weights& to) {
+                                        pack_pairs_transposed(w + std::ptrdiff_t{first} * n, n, n, count, to);
+                                    });
+    }
+
 private:
     // FNV-1a: the same on every platform, unlike std::hash.
     static std::uint64_t hash(std::string_view name) {
@@ -147,23 +178,42 @@ private:
         return h;
     }
 
+    template <class Word>
     struct packing {
-        packed_weights<Real> weights;
-        packer pack;
+        packed_weights<Word> weights;
+        packer_of<Word> pack;
     };
+    template <class Word>
+    using packings = std::map<std::pair<int, std::string>, std::unique_ptr<packing<Word>>>;
+
+    template <class Word>
+    const packed_weights<Word>* found(packings<Word>& packs, parameter p, const std::string& layout, int rows,
+                                      int columns, packer_of<Word> pack) {
+        auto& slot = packs[{p.id, layout}];
+        if (!slot) {
+            slot = std::make_unique<packing<Word>>();
+            slot->weights.resize(rows, columns);
+            slot->pack = std::move(pack);
+            slot->pack(values(p), slot->weights);
+        }
+        return &slot->weights;
+    }
 
     // Every parameter starts on a cache line of its own, so that threads summing slices never share one.
     static std::ptrdiff_t padded(std::ptrdiff_t n) { return (n + 15) / 16 * 16; }
 
     void publish() {
         for (auto& [key, slot] : packs_) slot->pack(values({key.first}), slot->weights);
+        for (auto& [key, slot] : pairs_) slot->pack(values({key.first}), slot->weights);
         ++version_;
     }
 
     std::uint64_t seed_;
     std::vector<entry> entries_;
     std::vector<Real> values_;
-    std::map<std::pair<int, std::string>, std::unique_ptr<packing>> packs_;
+    packings<Real> packs_;
+    packings<std::uint32_t> pairs_;
+    product_precision products_ = product_precision::full;
     std::int64_t version_ = 0;
 };
 

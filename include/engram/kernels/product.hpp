@@ -57,17 +57,24 @@ public:
 
     /// From row-major w[n][k]: this then holds its transpose.
     void pack_transposed(const Real* w, int stride) {
+        pack_transposed_from([=](int k, int n, auto columns, Real* to) {
+            const Real* from = w + std::ptrdiff_t(n) * stride + k;
+            for (int j = 0; j < columns(); ++j) to[j] = from[std::ptrdiff_t(j) * stride];
+        });
+    }
+
+    /// From whoever writes weights (k, n) to (k, n + columns() - 1) as row(k, n, columns, to), and reads weights (k, n)
+    /// and (k + 1, n) beside each other.
+    template <class Row>
+    void pack_transposed_from(Row row) {
         // A cache line of few rows at a time: more rows, a power of two of numbers apart, would push each other out.
         constexpr int line = 64 / static_cast<int>(sizeof(Real)), few = 8;
         for (int p = 0; p < panels(); ++p) {
             const int span = panel_vectors(p) * width, used = std::min(span, columns_ - p * panel);
             Real* const panel_start = data_.get() + std::ptrdiff_t(p) * panel * rows_;
             const auto block = [&](int first, int last, int column, auto columns) {
-                const Real* from = w + std::ptrdiff_t(p * panel + column) * stride;
-                for (int k = first; k < last; ++k) {
-                    Real* to = panel_start + std::ptrdiff_t(k) * span + column;
-                    for (int j = 0; j < columns(); ++j) to[j] = from[std::ptrdiff_t(j) * stride + k];
-                }
+                for (int k = first; k < last; ++k)
+                    row(k, p * panel + column, columns, panel_start + std::ptrdiff_t(k) * span + column);
             };
             for (int first = 0; first < rows_; first += line) {
                 const int last = std::min(first + line, rows_);
@@ -140,11 +147,13 @@ public:
             each([&](auto row, auto vector) __attribute__((always_inline)) { at(row, vector) = pack<Real>(0); });
     }
 
-    /// Adds x[row * row_stride + k * step] * w[k * w_step + column] for k = 0 .. count - 1, in this order.
-    ENGRAM_SIMD void add(const Real* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Real* w,
+    /// Adds x[row * row_stride + k * step] * w[k * w_step + column] for k = 0 .. count - 1, in this order; Factors are
+    /// registers of what x and w hold.
+    template <class Factors = pack<Real>, class Word>
+    ENGRAM_SIMD void add(const Word* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Word* w,
                          std::ptrdiff_t w_step, int count) {
-        add(x, row_stride, step, w, w_step, count, std::make_integer_sequence<int, Rows>{},
-            std::make_integer_sequence<int, Vectors>{}, std::make_integer_sequence<int, Rows * Vectors>{});
+        add<Factors>(x, row_stride, step, w, w_step, count, std::make_integer_sequence<int, Rows>{},
+                     std::make_integer_sequence<int, Vectors>{}, std::make_integer_sequence<int, Rows * Vectors>{});
     }
 
     ENGRAM_SIMD void finish(Real* y, std::ptrdiff_t y_stride, int columns) const {
@@ -158,15 +167,15 @@ public:
     }
 
 private:
-    template <int... R, int... V, int... I>
-    ENGRAM_SIMD void add(const Real* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Real* w,
+    template <class Factors, class Word, int... R, int... V, int... I>
+    ENGRAM_SIMD void add(const Word* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Word* w,
                          std::ptrdiff_t w_step, int count, std::integer_sequence<int, R...>,
                          std::integer_sequence<int, V...>, std::integer_sequence<int, I...>) {
-        const Real* rows[Rows] = {x + R * row_stride...};
+        const Word* rows[Rows] = {x + R * row_stride...};
         pack<Real> sums[Rows * Vectors] = {sums_[I]...};
         for (int k = 0; k < count; ++k) {
-            const pack<Real> weights[Vectors] = {pack<Real>::load(w + V * width)...};
-            ((sums[I] = multiply_add(pack<Real>(*rows[I / Vectors]), weights[I % Vectors], sums[I])), ...);
+            const Factors weights[Vectors] = {Factors::load(w + V * width)...};
+            ((sums[I] = multiply_add(Factors(*rows[I / Vectors]), weights[I % Vectors], sums[I])), ...);
             ((rows[R] += step), ...);
             w += w_step;
         }

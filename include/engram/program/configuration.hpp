@@ -36,7 +36,7 @@ class configuration {
 public:
     explicit configuration(ablation& model) : model_(&model) {}
 
-    std::string task, preset, mode = "synchronous", device = "cpu";
+    std::string task, preset, mode = "synchronous", device = "cpu", products = "float";
     std::int64_t seed = 1, steps = 0, checkpoint_every = 100'000, evaluation_episodes = 100;
     // While it trains: steps between evaluations (0: none), and the episodes a level of each.
     std::int64_t evaluate_every = 0, evaluate_episodes = 20;
@@ -52,6 +52,8 @@ public:
     void set(const std::vector<std::pair<std::string, std::string>>& pairs);
     /// Texts `name=value`.
     void assign(const std::vector<std::string>& assignments);
+    /// What `products` names; throws for an unknown name, and for other products than float on a device.
+    product_precision products_on(const std::string& device_name) const;
     /// Applies the values of a preset for the task where the agent has them, and its number of steps.
     void apply_preset(const std::string& name);
 

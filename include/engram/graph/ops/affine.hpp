@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <engram/graph/ops/table_product.hpp>
+#include <engram/graph/ops/weight_rows.hpp>
 #include <engram/kernels/product.hpp>
 
 namespace engram {
@@ -29,8 +30,8 @@ struct affine_kernel final : kernel<Backend> {
           y_(b.out(0)),
           dy_(b.d_out(0)),
           bias_(weights.bias.id >= 0 ? &b.store() : nullptr),
-          bias_id_(weights.bias),
-          forward_(b.store().packed_forward(weights.weight)) {
+          bias_id_(weights.bias) {
+        dw_ = b.d_parameter(weights.weight);
         int row = 0;
         for (std::size_t i = 0; i < b.op().inputs.size(); ++i) {
             const int width = b.op().inputs[i].width;
@@ -38,8 +39,9 @@ struct affine_kernel final : kernel<Backend> {
                 table_.emplace(b, *rows, weights, row);
                 table_ahead_ = b.hoisted(i);
             } else {
-                part p{b.in(i), b.d_in(i), row, nullptr, b.hoisted(i)};
-                if (p.dx) p.transposed = b.store().packed_transposed(weights.weight, row, width);
+                part p{b.in(i), b.d_in(i), {}, b.hoisted(i)};
+                p.weights = {b.store(),       weights.weight,          row,       width,
+                             steps_ * batch_, static_cast<bool>(p.dx), bool(dw_), work_};
                 parts_.push_back(p);
             }
             row += width;
@@ -48,15 +50,7 @@ struct affine_kernel final : kernel<Backend> {
                          [](const part& a, const part& c) { return a.hoisted > c.hoisted; });
         hoisted_ =
             static_cast<int>(std::count_if(parts_.begin(), parts_.end(), [](const part& p) { return p.hoisted; }));
-        dw_ = b.d_parameter(weights.weight);
         if (bias_) db_ = b.d_parameter(weights.bias);
-        if (dw_) {
-            std::ptrdiff_t need = 0;
-            for (const part& p : parts_)
-                need = std::max(need,
-                                transposed_workspace<real>(p.x.width, y_.width, p.x.step ? steps_ * batch_ : batch_));
-            workspace_.resize(static_cast<std::size_t>(need));
-        }
         products_.resize(parts_.size());
     }
 
@@ -87,8 +81,7 @@ struct affine_kernel final : kernel<Backend> {
 private:
     struct part {
         operand<real> x, dx;
-        int first_row;
-        const packed_weights<real>* transposed;
+        weight_rows<real> weights;
         bool hoisted;
     };
 
@@ -100,32 +93,34 @@ private:
         sum(0, count, t, steps, table_.has_value());
     }
     void sum(int first, int last, int t, int steps, bool accumulate) {
+        const real* bias = bias_ ? bias_->values(bias_id_) : nullptr;
         for (int i = first; i < last; ++i) {
             const part& p = parts_[static_cast<std::size_t>(i)];
-            products_[static_cast<std::size_t>(i - first)] = {p.x.at(t), p.x.stride, forward_, p.first_row, p.x.width};
+            if (p.weights.paired())
+                p.weights.multiply(p.x.at(t), p.x.stride, bias, accumulate || i > first, y_.at(t), y_.stride,
+                                   steps * batch_);
+            else
+                products_[static_cast<std::size_t>(i - first)] = p.weights.part(p.x.at(t), p.x.stride);
         }
-        multiply(products_.data(), last - first, bias_ ? bias_->values(bias_id_) : nullptr, accumulate, y_.at(t),
-                 y_.stride, steps * batch_);
+        if (last > first && !parts_[0].weights.paired())
+            multiply(products_.data(), last - first, bias, accumulate, y_.at(t), y_.stride, steps * batch_);
     }
     void send(const part& p, int t, int steps) {
-        const product_part<real> product{dy_.at(t), dy_.stride, p.transposed, 0, y_.width};
-        multiply(&product, 1, static_cast<const real*>(nullptr), p.dx.accumulate, p.dx.at(t), p.dx.stride,
-                 steps * batch_);
+        p.weights.send(dy_.at(t), dy_.stride, p.dx.accumulate, p.dx.at(t), p.dx.stride, steps * batch_);
     }
     void weight_gradients(int steps) {
         if (!dy_) return;
         if (table_) table_->backward(steps, dw_);
         if (dw_)
             for (const part& p : parts_) {
-                real* dw = dw_.data + p.first_row * dw_.stride;
                 if (p.x.step || steps == 1) {
-                    multiply_transposed(p.x.data, p.x.stride, p.x.width, dy_.data, dy_.stride, y_.width, steps * batch_,
-                                        dw, dw_.stride, dw_.accumulate, workspace_.data());
+                    p.weights.gradient(p.x.data, p.x.stride, dy_.data, dy_.stride, steps * batch_, dw_.data, dw_.stride,
+                                       dw_.accumulate);
                 } else {
                     // One row a batch entry meets the gradients of all steps.
                     for (int t = 0; t < steps; ++t)
-                        multiply_transposed(p.x.data, p.x.stride, p.x.width, dy_.at(t), dy_.stride, y_.width, batch_,
-                                            dw, dw_.stride, dw_.accumulate || t > 0, workspace_.data());
+                        p.weights.gradient(p.x.data, p.x.stride, dy_.at(t), dy_.stride, batch_, dw_.data, dw_.stride,
+                                           dw_.accumulate || t > 0);
                 }
             }
         if (db_ && table_)
@@ -139,14 +134,13 @@ private:
     operand<real> y_, dy_;
     parameters<real>* bias_;
     parameter bias_id_;
-    const packed_weights<real>* forward_;
+    product_workspace<real> work_;
     std::vector<part> parts_;
     std::vector<product_part<real>> products_;
     int hoisted_ = 0;
     std::optional<table_product<Backend>> table_;
     bool table_ahead_ = false;
     operand<real> dw_, db_;
-    aligned_vector<real> workspace_;
 };
 
 template <class Backend>

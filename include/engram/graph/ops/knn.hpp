@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <engram/graph/ops/rows.hpp>
+#include <engram/graph/ops/weight_rows.hpp>
 #include <engram/kernels/knn.hpp>
 #include <engram/kernels/product.hpp>
 
@@ -179,8 +180,7 @@ struct knn_read_kernel final : kernel<Backend> {
           weight_(b.out(1)),
           when_(b.out(2)),
           memory_(b.bound_resource(s.memory.resource)),
-          store_(&b.store()),
-          pack_(s.jumpy ? b.store().packed_forward(s.weight) : nullptr) {
+          store_(&b.store()) {
         // A plan without gradients needs the neighbours of one step only.
         keep_ = b.needs_backward() ? steps_ : 1;
         const auto K = static_cast<std::size_t>(s.neighbours), B = static_cast<std::size_t>(batch_);
@@ -202,9 +202,9 @@ struct knn_read_kernel final : kernel<Backend> {
             dw_ = b.d_parameter(s.weight);
             db_ = b.d_parameter(s.bias);
             d_keys_.resize(keys_.size());
-            workspace_.resize(static_cast<std::size_t>(
-                transposed_workspace<real>(s.memory.content, s.memory.key, static_cast<int>(reads))));
         }
+        if (s.jumpy)
+            key_weight_ = {b.store(), s.weight, 0, s.memory.content, static_cast<int>(reads), false, bool(dw_), work_};
     }
 
     void before() override {
@@ -233,11 +233,9 @@ struct knn_read_kernel final : kernel<Backend> {
             }
             std::fill(when + found, when + K, real(-1));
         }
-        if (settings_.jumpy) {
-            const product_part<real> product{content_.data() + std::ptrdiff_t{fresh} * C, C, pack_, 0, C};
-            multiply(&product, 1, store_->values(settings_.bias), false, keys_.data() + std::ptrdiff_t{fresh} * D, D,
-                     rows_ - fresh);
-        }
+        if (settings_.jumpy)
+            key_weight_.multiply(content_.data() + std::ptrdiff_t{fresh} * C, C, store_->values(settings_.bias), false,
+                                 keys_.data() + std::ptrdiff_t{fresh} * D, D, rows_ - fresh);
         for (int b = 0; b < batch_; ++b) {
             const std::ptrdiff_t r = first + b;
             const int found = found_[static_cast<std::size_t>(r)];
@@ -267,8 +265,7 @@ struct knn_read_kernel final : kernel<Backend> {
     void after() override {
         if (!dw_) return;
         const int C = settings_.memory.content, D = settings_.memory.key;
-        multiply_transposed(content_.data(), C, C, d_keys_.data(), D, D, rows_, dw_.data, dw_.stride, dw_.accumulate,
-                            workspace_.data());
+        key_weight_.gradient(content_.data(), C, d_keys_.data(), D, rows_, dw_.data, dw_.stride, dw_.accumulate);
         sum_rows(d_keys_.data(), D, D, rows_, db_.data, db_.accumulate);
     }
 
@@ -299,8 +296,9 @@ private:
     operand<real> query_, d_query_, read_, d_read_, weight_, when_, dw_, db_;
     std::shared_ptr<resource>* memory_;
     parameters<real>* store_;
-    const packed_weights<real>* pack_;
-    aligned_vector<real> content_, keys_, d_keys_, distance_, scratch_, workspace_, unwanted_;
+    product_workspace<real> work_;
+    weight_rows<real> key_weight_;
+    aligned_vector<real> content_, keys_, d_keys_, distance_, scratch_, unwanted_;
     std::vector<int> found_, slots_, row_, row_of_;  // row_ [T, B, K], row_of_ [B, N]
     std::vector<std::int64_t> origin_, episode_;     // the write that a row copies; the episode that row_of_ is of
 };

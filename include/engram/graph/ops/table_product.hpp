@@ -11,8 +11,8 @@
 // the same sums in another order. Which plans do this: find_lookups in graph/plan.hpp.
 
 #include <engram/core/aligned.hpp>
+#include <engram/graph/ops/weight_rows.hpp>
 #include <engram/graph/program.hpp>
-#include <engram/kernels/product.hpp>
 
 namespace engram {
 
@@ -25,27 +25,24 @@ public:
     /// `first_row` of the weight is where the embedding's columns begin.
     table_product(const binder<Backend>& b, const table_rows& rows, linear weights, int first_row)
         : batch_(b.batch()),
-          first_row_(first_row),
           count_(b.store()[rows.table].rows),
           inputs_(b.store()[rows.table].columns),
           store_(&b.store()),
           rows_(rows),
           bias_(weights.bias),
-          forward_(b.store().packed_forward(weights.weight)),
           y_(b.out(0)),
           dy_(b.d_out(0)),
-          products_(size()) {
-        if (!dy_) return;
-        sums_.resize(size());
-        workspace_.resize(static_cast<std::size_t>(transposed_workspace<real>(inputs_, y_.width, count_)));
-        if (rows_.d_table) transposed_ = b.store().packed_transposed(weights.weight, first_row, inputs_);
+          products_(size()),
+          weights_(b.store(), weights.weight, first_row, inputs_, count_, dy_ && rows_.d_table, bool(dy_), work_) {
+        if (dy_) sums_.resize(size());
     }
+
+    table_product(const table_product&) = delete;  // products refer to its workspace
 
     /// P, from the weights as they are now.
     void multiply() {
-        const product_part<real> part{store_->values(rows_.table), inputs_, forward_, first_row_, inputs_};
-        engram::multiply(&part, 1, bias_.id >= 0 ? store_->values(bias_) : nullptr, false, products_.data(), y_.width,
-                         count_);
+        weights_.multiply(store_->values(rows_.table), inputs_, bias_.id >= 0 ? store_->values(bias_) : nullptr, false,
+                          products_.data(), y_.width, count_);
     }
     /// Rows of P into y.
     void take(int t, int steps) const {
@@ -62,12 +59,11 @@ public:
             for (int f = 0; f < y_.width; ++f) to[f] += from[f];
         });
         if (dw)
-            multiply_transposed(store_->values(rows_.table), inputs_, inputs_, sums_.data(), y_.width, y_.width, count_,
-                                dw.data + first_row_ * dw.stride, dw.stride, dw.accumulate, workspace_.data());
-        if (!rows_.d_table) return;
-        const product_part<real> part{sums_.data(), y_.width, transposed_, 0, y_.width};
-        engram::multiply(&part, 1, static_cast<const real*>(nullptr), rows_.d_table.accumulate, rows_.d_table.data,
-                         rows_.d_table.stride, count_);
+            weights_.gradient(store_->values(rows_.table), inputs_, sums_.data(), y_.width, count_, dw.data, dw.stride,
+                              dw.accumulate);
+        if (rows_.d_table)
+            weights_.send(sums_.data(), y_.width, rows_.d_table.accumulate, rows_.d_table.data, rows_.d_table.stride,
+                          count_);
     }
     /// d_bias, after backward().
     void sum(const operand<real>& db) const {
@@ -83,14 +79,14 @@ private:
     std::size_t size() const { return static_cast<std::size_t>(count_) * static_cast<std::size_t>(y_.width); }
     std::ptrdiff_t place(int token) const { return std::ptrdiff_t{token} * y_.width; }
 
-    int batch_, first_row_, count_, inputs_;
+    int batch_, count_, inputs_;
     parameters<real>* store_;
     table_rows rows_;
     parameter bias_;
-    const packed_weights<real>*forward_, *transposed_ = nullptr;
     operand<real> y_, dy_;
     aligned_vector<real> products_, sums_;  // [V, F]
-    aligned_vector<real> workspace_;
+    product_workspace<real> work_;
+    weight_rows<real> weights_;
 };
 
 }  // namespace engram
