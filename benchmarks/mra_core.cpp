@@ -87,7 +87,8 @@ public:
         for (int t = 0; t < T; ++t) {
             const std::ptrdiff_t row = std::ptrdiff_t(t) * B;
             times(h.data() + row * H, H, query_h_, q.data() + row * D, D, true, B);
-            // With all float keys, as written down; the model looks at compact ones first, which are a quarter of the bytes.
+            // With all float keys, as written down; the model looks at compact ones first, which are a quarter of the
+            // bytes.
             for (int b = 0; b < B; ++b) {
                 std::int64_t all = z_.slots;
                 const engram::knn_ring<real> one{nullptr,
