@@ -76,18 +76,34 @@ std::int64_t whole_number(const char* flag, const std::string& text, std::int64_
     return number;
 }
 
-std::optional<arguments> parse_arguments(const std::string& program, int argc, char** argv) {
-    arguments a;
-    CLI::App app("engram-" + program + ": train, evaluate, describe and sample one agent", "engram-" + program);
-    app.require_subcommand(1);
-    add_train(app, a);
-    add_evaluate(app, a);
-    add_describe(app, a);
-    add_sample(app, a);
-    const auto command = parse_command(app, argc, argv);
+struct argument_parser::commands {
+    explicit commands(const std::string& program)
+        : app("engram-" + program + ": train, evaluate, describe and sample one agent", "engram-" + program) {
+        app.require_subcommand(1);
+        add_train(app, read);
+        add_evaluate(app, read);
+        add_describe(app, read);
+        add_sample(app, read);
+    }
+
+    arguments read;
+    CLI::App app;
+};
+
+argument_parser::argument_parser(const std::string& program) : commands_(std::make_unique<commands>(program)) {}
+
+argument_parser::~argument_parser() = default;
+
+std::optional<arguments> argument_parser::parse(int argc, char** argv) {
+    commands_->read = {};
+    const auto command = parse_command(commands_->app, argc, argv);
     if (!command) return {};
-    a.command = *command;
-    return a;
+    commands_->read.command = *command;
+    return commands_->read;
+}
+
+std::optional<arguments> parse_arguments(const std::string& program, int argc, char** argv) {
+    return argument_parser(program).parse(argc, argv);
 }
 
 }  // namespace engram

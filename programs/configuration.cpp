@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <limits>
+#include <unordered_set>
 
 #include <engram/evaluate/answers.hpp>
 #include <engram/program/configuration.hpp>
@@ -79,6 +80,7 @@ std::vector<setting> configuration::settings() const {
 }
 
 void configuration::set(const std::vector<std::pair<std::string, std::string>>& pairs) {
+    if (pairs.empty()) return;
     std::vector<std::string> names;
     for (const auto& s : settings()) names.push_back(s.name);
     std::vector<std::pair<std::string, std::string>> of_agent, of_run;
@@ -104,11 +106,9 @@ void configuration::assign(const std::vector<std::string>& assignments) {
 
 void configuration::apply_preset(const std::string& name) {
     const engram::preset& chosen = find_preset(name);
-    std::vector<std::string> names;
-    for (const auto& s : settings()) names.push_back(s.name);
-    const auto has = [&](const std::string& wanted) {
-        return wanted.empty() || std::find(names.begin(), names.end(), wanted) != names.end();
-    };
+    std::unordered_set<std::string> names{""};  // what asks for no setting
+    for (const auto& s : settings()) names.insert(s.name);
+    const auto has = [&](const std::string& wanted) { return names.contains(wanted); };
     std::vector<std::pair<std::string, std::string>> pairs;
     for (const auto& v : chosen.values)
         if (has(v.setting) && has(v.with) && (v.task.empty() || v.task == task)) pairs.emplace_back(v.setting, v.value);

@@ -28,6 +28,11 @@ TEST_CASE("an unknown name is answered with the nearest valid one") {
     const std::vector<std::string> names{"ff", "lstm", "ff_mem", "lstm_mem"};
     CHECK(nearest_name("lstm_mme", names) == "lstm_mem");
     CHECK(nearest_name("x", std::vector<std::string>{}) == "");
+    CHECK(nearest_name("lstm_mme", names, 2) == "lstm_mem");
+    CHECK(nearest_name("lstm_mme", names, 1) == "");
+    CHECK(nearest_name("f", names, 1) == "ff");
+    CHECK(nearest_name("", names) == "ff");
+    CHECK(nearest_name(std::string(5000, 'f'), names) == "ff");  // and no nearer to ff_mem
     CHECK_NOTHROW(require_known("ablation", "ff", names));
     CHECK_THROWS_WITH_AS(require_known("ablation", "fff", names), "unknown ablation 'fff'; did you mean 'ff'?", error);
 }
@@ -39,6 +44,8 @@ TEST_CASE("a name that is like none of the valid ones is answered with all of th
     CHECK(instead_of("xy", std::vector<std::string>{"ff"}) == "; expected ff");  // two letters, both of them wrong
     CHECK(instead_of("trian", names) == "; did you mean 'train'?");
     CHECK(instead_of("async", names) == "; did you mean 'asynchronous'?");
+    CHECK(instead_of("trian" + std::string(5000, 'n'), names) ==
+          "; expected one of t_maze, two_colors, train, asynchronous");
     CHECK(instead_of("as", names) == "; expected one of t_maze, two_colors, train, asynchronous");
     CHECK(instead_of("", names) == "; expected one of t_maze, two_colors, train, asynchronous");
     CHECK(instead_of("x", std::vector<std::string>{}) == "; there are none");

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -164,6 +165,17 @@ inline void read_configuration(input data) {
     promise(engram::json_text(again.to_json()) == once);
 }
 
+/// What the words mean to a parser that has read others before, and, for one number of words in eight, that a new one
+/// understands the same: to build one takes longer than all the rest.
+inline std::optional<engram::arguments> parsed(int argc, char** argv) {
+    static std::optional<engram::argument_parser> parser;
+    static int read = 0;
+    if (read++ % 256 == 0) parser.emplace("fuzz");  // it remembers a pointer a word
+    auto a = parser->parse(argc, argv);
+    if (argc % 8 == 0) promise(engram::parse_arguments("fuzz", argc, argv) == a);
+    return a;
+}
+
 /// A word a line.
 inline void read_command_line(input data) {
     std::vector<std::string> words{"engram-fuzz"};
@@ -177,7 +189,7 @@ inline void read_command_line(input data) {
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    const auto a = engram::parse_arguments("fuzz", static_cast<int>(words.size()), argv.data());
+    const auto a = parsed(static_cast<int>(words.size()), argv.data());
     if (!a) return;
     settings_only model;
     engram::configuration config(model);

@@ -4,7 +4,10 @@
 // The one exception of the library: a sentence that says what was wrong, where, and what was expected.
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdlib>
 #include <initializer_list>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -99,17 +102,21 @@ inline int edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
-/// The valid name nearest to a mistyped one; empty when there are none.
+/// The valid name nearest to a mistyped one, of those at most `reach` letters away; empty when there are none.
 template <class Names>
-std::string nearest_name(std::string_view wrong, const Names& names) {
+std::string nearest_name(std::string_view wrong, const Names& names, int reach = std::numeric_limits<int>::max()) {
     std::string best;
-    int distance = -1;
-    for (const auto& name : names) {
-        const int d = edit_distance(wrong, name);
-        if (distance < 0 || d < distance) {
-            distance = d;
-            best = std::string(name);
-        }
+    bool found = false;
+    for (const auto& valid : names) {
+        const std::string_view name = valid;
+        // A letter more or less is an edit: most names need not be compared with a long word.
+        const auto longer = static_cast<std::ptrdiff_t>(wrong.size()) - static_cast<std::ptrdiff_t>(name.size());
+        if (std::abs(longer) > reach) continue;
+        const int distance = edit_distance(wrong, name);
+        if (distance > reach || (found && distance == reach)) continue;
+        reach = distance;
+        found = true;
+        best = name;
     }
     return best;
 }
@@ -118,9 +125,9 @@ std::string nearest_name(std::string_view wrong, const Names& names) {
 /// most two, or a third of them) or begins with three or more letters that were written; otherwise what was expected.
 template <class Names>
 std::string instead_of(std::string_view wrong, const Names& names) {
-    std::string near = nearest_name(wrong, names);
-    const int distance = edit_distance(wrong, near), size = static_cast<int>(wrong.size());
-    bool is_near = distance <= std::max(2, size / 3) && distance < size;
+    const int size = static_cast<int>(wrong.size());
+    std::string near = nearest_name(wrong, names, std::min(std::max(2, size / 3), size - 1));
+    bool is_near = !near.empty();
     int count = 0;
     for (const auto& name : names) {
         if (!is_near && size >= 3 && std::string_view(name).starts_with(wrong)) {

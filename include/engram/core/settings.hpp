@@ -10,8 +10,10 @@
 // undone when it throws: settings are valid whatever was asked of them. Errors: an unknown name (with the nearest valid
 // one), a text of the wrong type, a number that its type cannot hold.
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -147,16 +149,37 @@ std::string get(const S& settings, std::string_view name) {
     return text;
 }
 
+namespace detail {
+
+/// Where a setting's value is, whatever its type.
+struct place {
+    void* value;
+    void (*assign)(void* value, const std::string& name, const std::string& text);
+};
+
+template <setting_type T>
+void assign_text(void* value, const std::string& name, const std::string& text) {
+    *static_cast<T*>(value) = parse<T>(name, text);
+}
+
+}  // namespace detail
+
 /// Gives settings the values that texts mean, in order, and checks the outcome: pairs that are valid only together may
 /// be set together. On error nothing changes.
 template <reflected S>
 void set(S& settings, const std::vector<std::pair<std::string, std::string>>& pairs) {
     S changed = settings;
-    for (const auto& pair : pairs) {
-        require_known("setting", pair.first, names(changed));
-        for_each_setting(changed, [&](const std::string& candidate, auto& value) {
-            if (candidate == pair.first) value = parse<std::remove_cvref_t<decltype(value)>>(pair.first, pair.second);
-        });
+    std::vector<std::string> known;
+    std::vector<detail::place> places;
+    for_each_setting(changed, [&](const std::string& name, auto& value) {
+        known.push_back(name);
+        places.push_back({&value, &detail::assign_text<std::remove_cvref_t<decltype(value)>>});
+    });
+    for (const auto& [name, text] : pairs) {
+        require_known("setting", name, known);
+        const auto at = std::find(known.begin(), known.end(), name) - known.begin();
+        const detail::place& found = places[static_cast<std::size_t>(at)];
+        found.assign(found.value, name, text);
     }
     check_settings(changed);
     settings = std::move(changed);

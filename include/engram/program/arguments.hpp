@@ -5,6 +5,7 @@
 // Every mistake is one sentence with the nearest valid name.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,21 @@ struct arguments {
         episodes, evaluate, evaluate_every, evaluate_episodes, checkpoint_every, alone_from, weights;
     std::vector<std::string> set, level;
     bool resume = false, quiet = false, tensorboard = false;
+
+    bool operator==(const arguments&) const = default;
+};
+
+/// Reads command lines of engram-<program>, one after another. What it has read leaves a few bytes a word behind.
+class argument_parser {
+public:
+    explicit argument_parser(const std::string& program);
+    ~argument_parser();
+    /// As parse_arguments().
+    std::optional<arguments> parse(int argc, char** argv);
+
+private:
+    struct commands;
+    std::unique_ptr<commands> commands_;
 };
 
 /// Nothing when only help or the version was asked for, which has been printed then.

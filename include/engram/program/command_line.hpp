@@ -61,13 +61,18 @@ inline std::vector<std::string> checked_words(const CLI::App& command, int argc,
 /// Gives the options of the command that argv[1] names their values and returns its name; nothing when only help or
 /// the version was asked for, which has been printed then. Of an option that holds one value the last one counts.
 inline std::optional<std::string> parse_command(CLI::App& app, int argc, char** argv) {
-    app.set_version_flag("--version", app.get_name() + " " + library_version(), "print the version of engram and exit");
     std::vector<std::string> names;
     std::string list;
     const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-    for (CLI::App* command : commands) {
-        for (CLI::Option* option : command->get_options())
-            if (option->get_items_expected_max() == 1) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    if (!app.get_version_ptr()) {  // it has not parsed anything yet
+        app.set_version_flag("--version", app.get_name() + " " + library_version(),
+                             "print the version of engram and exit");
+        for (CLI::App* command : commands)
+            for (CLI::Option* option : command->get_options())
+                if (option->get_items_expected_max() == 1)
+                    option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    }
+    for (const CLI::App* command : commands) {
         list += (names.empty() ? "" : names.size() + 1 < commands.size() ? ", " : " or ") + command->get_name();
         names.push_back(command->get_name());
     }
