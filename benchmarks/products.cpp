@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// GFLOP/s of the skinny products beside Eigen and beside the peak of this machine, one thread, in one run.
+// GFLOP/s of the skinny products beside Eigen and beside the peak of this machine, one thread, in one run; the last
+// column is that of the same products in bfloat16.
 
 #include <chrono>
 #include <cstdio>
@@ -13,7 +14,7 @@
 #include <Eigen/Core>
 #pragma GCC diagnostic pop
 
-#include "engram/kernels/product.hpp"
+#include "engram/kernels/bfloat16_product.hpp"
 
 namespace {
 
@@ -55,18 +56,18 @@ double peak() {
     return 2e-9 * rounds * 10 * pack<float>::width / took;
 }
 
-void report(const char* name, int m, int k, int n, double eigen, double ours, double peak) {
+void report(const char* name, int m, int k, int n, double eigen, double ours, double peak, double rounded) {
     const double work = 2e-9 * m * k * n;
-    std::printf("%-22s %5d %5d %5d %8.1f %8.1f %7.2f %6.0f%%\n", name, m, k, n, work / eigen, work / ours, eigen / ours,
-                100 * work / ours / peak);
+    std::printf("%-22s %5d %5d %5d %8.1f %8.1f %7.2f %6.0f%% %9.1f\n", name, m, k, n, work / eigen, work / ours,
+                eigen / ours, 100 * work / ours / peak, work / rounded);
 }
 
 }  // namespace
 
 int main() {
     const double top = peak();
-    std::printf("peak of one thread: %.1f GFLOP/s\n%-22s %5s %5s %5s %8s %8s %7s %7s\n", top, "product", "m", "k", "n",
-                "Eigen", "engram", "ratio", "of peak");
+    std::printf("peak of one thread: %.1f GFLOP/s\n%-22s %5s %5s %5s %8s %8s %7s %7s %9s\n", top, "product", "m", "k",
+                "n", "Eigen", "engram", "ratio", "of peak", "bfloat16");
     const int shapes[][3] = {{16, 512, 2048},  {8, 768, 2048}, {16, 1280, 2048}, {1, 768, 2048},  {160, 768, 128},
                              {800, 256, 2048}, {800, 256, 9},  {6912, 144, 16},  {6912, 288, 32}, {32, 128, 64}};
     for (const auto& [m, k, n] : shapes) {
@@ -78,7 +79,12 @@ int main() {
         const engram::product_part<float> part{x.data(), k, &packed, 0, k};
         const double ours =
             seconds([&] { engram::multiply(&part, 1, static_cast<const float*>(nullptr), false, y.data(), n, m); });
-        report("y = x W", m, k, n, eigen, ours, top);
+        engram::paired_weights pairs;
+        engram::pack_pairs(w.data(), n, k, n, pairs);
+        std::vector<std::uint32_t> words(static_cast<std::size_t>(engram::paired_workspace(k, m)));
+        const double rounded = seconds(
+            [&] { engram::multiply_pairs(x.data(), k, k, pairs, nullptr, false, y.data(), n, m, words.data()); });
+        report("y = x W", m, k, n, eigen, ours, top, rounded);
     }
     const int transposed[][3] = {{800, 768, 2048}, {800, 256, 128}, {16, 512, 2048},
                                  {96, 48, 16},     {96, 96, 32},    {32, 128, 64}};
@@ -89,6 +95,10 @@ int main() {
         const double eigen = seconds([&] { dw.noalias() = x.transpose() * dy; });
         const double ours = seconds(
             [&] { engram::multiply_transposed(x.data(), k, k, dy.data(), n, n, m, dw.data(), n, false, work.data()); });
-        report("dW = x^T dy", m, k, n, eigen, ours, top);
+        std::vector<std::uint32_t> words(static_cast<std::size_t>(engram::transposed_paired_workspace(k, m)));
+        const double rounded = seconds([&] {
+            engram::multiply_transposed_pairs(x.data(), k, k, dy.data(), n, n, m, dw.data(), n, false, words.data());
+        });
+        report("dW = x^T dy", m, k, n, eigen, ours, top, rounded);
     }
 }
