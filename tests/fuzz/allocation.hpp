@@ -17,7 +17,13 @@
 #define ENGRAM_ADDRESS_SANITIZER
 #endif
 #ifdef ENGRAM_ADDRESS_SANITIZER
+#if __has_include(<sanitizer/allocator_interface.h>)
 #include <sanitizer/allocator_interface.h>
+#else  // g++ has the functions and no header of them
+extern "C" std::size_t __sanitizer_get_allocated_size(const volatile void* at);
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*taken)(const volatile void*, std::size_t),
+                                                         void (*given_back)(const volatile void*));
+#endif
 #endif
 
 namespace allocation {
