@@ -90,7 +90,7 @@ void read_alone() {
     time_sweeps("k-NN read", p);
 }
 
-void core(product_precision precision, const char* name) {
+void core(tensor_core_rounding precision, const char* name) {
     auto store = std::make_shared<parameters<float>>(1);
     graph<backend> g(store);
     const auto x = g.input("x", X, extent::sequence, true), wanted = g.input("coefficients", H);
@@ -118,7 +118,7 @@ void core(product_precision precision, const char* name) {
 int main() {
     return gpu_benchmark::run([] {
         read_alone();
-        core(product_precision::full, "MRA core, float");
-        core(product_precision::tf32, "MRA core, tf32");
+        core(tensor_core_rounding::full, "MRA core, float");
+        core(tensor_core_rounding::tf32, "MRA core, tf32");
     });
 }

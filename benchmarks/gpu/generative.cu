@@ -7,12 +7,12 @@
 
 namespace {
 
-using engram::product_precision;
+using engram::tensor_core_rounding;
 
 template <class Model>
 void row(const char* name) {
     for (const auto& [precision, kind] :
-         {std::pair{product_precision::full, ", float"}, std::pair{product_precision::tf32, ", tf32"}}) {
+         {std::pair{tensor_core_rounding::full, ", float"}, std::pair{tensor_core_rounding::tf32, ", tf32"}}) {
         const double us =
             gpu_benchmark::training_step<Model>(gtmm::paper<Model>(), gtmm::frames(), gtmm::T, gtmm::B, precision);
         gpu_benchmark::line(std::string(name) + kind, 1e6 * gtmm::T * gtmm::B / us, "frames/s");

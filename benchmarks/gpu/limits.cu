@@ -19,9 +19,10 @@ int main() {
         constexpr int n = 8192;
         const std::size_t size = std::size_t{n} * n;
         device_array<float> a(size), b(size), y(size);
-        for (const auto& [precision, name] : {std::pair{product_precision::full, "product of 8192, float"},
-                                              std::pair{product_precision::tf32, "product of 8192, tf32"},
-                                              std::pair{product_precision::bf16, "product of 8192, bf16 of floats"}}) {
+        for (const auto& [precision, name] :
+             {std::pair{tensor_core_rounding::full, "product of 8192, float"},
+              std::pair{tensor_core_rounding::tf32, "product of 8192, tf32"},
+              std::pair{tensor_core_rounding::bf16, "product of 8192, bf16 of floats"}}) {
             on.precision = precision;
             const double us = gpu_benchmark::microseconds(5, wait, [&] {
                 on.product("product", {a.data(), n}, {b.data(), n}, false, y.data(), n, n, n, n);

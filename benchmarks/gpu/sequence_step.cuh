@@ -14,7 +14,7 @@ namespace gpu_benchmark {
 /// Microseconds.
 template <class Model>
 double training_step(const typename Model::settings& s, const engram::task_shape& task, int T, int B,
-                     engram::product_precision precision) {
+                     engram::tensor_core_rounding precision) {
     using backend = engram::cuda<float>;
     auto model = Model::template trace<backend>(s, task, 1);
     engram::program<backend> p(*model.g, model.store, {.steps = T, .batch = B, .gradients = true});

@@ -30,8 +30,8 @@ void time_training(const char* name, const task_options& options, int B, int T) 
     s.rollout.environments = B;
     s.rollout.unroll = T;
     device_trainer<backend, Environment> trainer(agent, info.levels.front(), s, 1, 0, options);
-    trainer.behaviour().program().executor().precision = product_precision::tf32;
-    trainer.learner().executor().precision = product_precision::tf32;
+    trainer.behaviour().program().executor().precision = tensor_core_rounding::tf32;
+    trainer.learner().executor().precision = tensor_core_rounding::tf32;
     const double us = gpu_benchmark::microseconds(
         3, [&] { trainer.take_window(); }, [&] { trainer.iterate(); });
     gpu_benchmark::line(message(name, ", B ", B, ", T ", T), 1e6 * B * T / us, "steps/s");

@@ -20,7 +20,7 @@ using namespace engram;
 using namespace updates;
 
 template <class Agent>
-double on_the_device(const task_shape& task, product_precision precision, int repeats) {
+double on_the_device(const task_shape& task, tensor_core_rounding precision, int repeats) {
     auto a = Agent::template trace<cuda<float>>({}, task, 1);
     program<cuda<float>> p(*a.g, a.store, {.steps = T, .batch = B, .gradients = true});
     p.executor().precision = precision;
@@ -44,7 +44,7 @@ template <class Agent>
 void row(const char* name, const task_shape& task, int repeats) {
     const double host = on_the_host<Agent>(task);
     std::printf("%-28s %10.2f", name, host);
-    for (const auto precision : {product_precision::full, product_precision::tf32, product_precision::bf16}) {
+    for (const auto precision : {tensor_core_rounding::full, tensor_core_rounding::tf32, tensor_core_rounding::bf16}) {
         const double ms = on_the_device<Agent>(task, precision, repeats);
         std::printf(" %10.2f %10.0f", ms, T * B / ms * 1000);
     }

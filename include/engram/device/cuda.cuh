@@ -18,8 +18,8 @@
 
 namespace engram {
 
-/// How matrix products of floats are computed: in full, or by tensor cores from rounded operands.
-enum class product_precision { full, tf32, bf16 };
+/// How cuBLAS multiplies floats: as they are (full), or on tensor cores from operands that those round.
+enum class tensor_core_rounding { full, tf32, bf16 };
 
 /// A block of a CUDA launch: a lane is a thread, the end of a phase a barrier.
 template <class Real, int Lanes>
@@ -95,7 +95,7 @@ public:
         cudaStreamDestroy(stream_);
     }
 
-    product_precision precision = product_precision::full;
+    tensor_core_rounding precision = tensor_core_rounding::full;
     cudaStream_t stream() const { return stream_; }
 
     // --- memory ---
@@ -276,9 +276,9 @@ private:
     cublasComputeType_t computed_in() const {
         if constexpr (sizeof(Real) == 8) return CUBLAS_COMPUTE_64F;
         switch (precision) {
-            case product_precision::tf32:
+            case tensor_core_rounding::tf32:
                 return CUBLAS_COMPUTE_32F_FAST_TF32;
-            case product_precision::bf16:
+            case tensor_core_rounding::bf16:
                 return CUBLAS_COMPUTE_32F_FAST_16BF;
             default:
                 return CUBLAS_COMPUTE_32F;
