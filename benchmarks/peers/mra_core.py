@@ -60,7 +60,7 @@ class Ring:
     """The slots of all rows: content [B*N, X+H], cached keys [B, D, N] and their squared norms [B, 1, N].
     Keys lie with slots innermost because the product of one query with them is then ten times as fast."""
 
-    def __init__(self, content, count, key_weight, key_bias, products):
+    def __init__(self, content, count, key_weight, key_bias, products=torch.float32):
         self.products = products
         self.B, self.N, self.C = content.shape
         self.first_content, self.first_count = content, count
