@@ -151,7 +151,7 @@ int main(int argc, char** argv) try {
     adam.clip = 0;
     engram::optimiser<float> optimiser(adam, *store);
     std::vector<double> forward_ms, total_ms;
-    double product_rate = benchmarks::product_rate(model.pool());
+    double product_rate = benchmarks::pooled_product_rate(model.pool());
     const int warmup = options.number("--warmup");
     for (int turn = 0; turn < warmup + options.number("--repeats"); ++turn) {
         content.restore();
@@ -163,14 +163,14 @@ int main(int argc, char** argv) try {
         if (turn < warmup) continue;
         forward_ms.push_back(half), total_ms.push_back(mra::milliseconds_since(start));
     }
-    product_rate = std::max(product_rate, benchmarks::product_rate(model.pool()));
+    product_rate = std::max(product_rate, benchmarks::pooled_product_rate(model.pool()));
     const double total = mra::median(total_ms), work = benchmarks::product_work(g, z.steps, z.batch);
     if (!total_ms.empty())
         std::printf(
             "{\"threads\": %d, \"total_ms\": %.3f, \"forward_ms\": %.3f, \"frames_per_second\": %.1f, "
             "\"gigaflops\": %.1f, \"product_gigaflops\": %.1f, \"share_of_product_rate\": %.3f}\n",
             model.threads(), total, mra::median(forward_ms), 1e3 * z.steps * z.batch / total, 1e-6 * work / total,
-            1e-9 * product_rate, 1e3 * work / total / product_rate);
+            product_rate, 1e-6 * work / total / product_rate);
 } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 1;

@@ -64,11 +64,7 @@ std::unique_ptr<Trainer> make_trainer(const configuration& config, const prepare
     const trainer_settings settings{config.run.rollout, config.run.optimiser, config.run.asynchronous};
     if constexpr (std::is_same_v<Trainer, phased_trainer<Backend>>) {
         phase_parts<Backend> parts;
-        parts.trace = [&config, shape = run.agent.task, seed](purpose why) {
-            auto part = trace_on<Backend>(config.model(), shape, seed, why);
-            part.store->set_products(config.products_on(Backend::name));
-            return part;
-        };
+        parts.trace = [&config, shape = run.agent.task](purpose why) { return traced<Backend>(config, shape, why); };
         parts.environments = make;
         parts.play = std::make_shared<played_episodes>(
             run.info,

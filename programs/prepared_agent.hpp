@@ -15,10 +15,7 @@ namespace engram {
 template <class Backend>
 struct prepared_agent final : prepared_run {
     explicit prepared_agent(const configuration& config)
-        : prepared_run(config),
-          agent(trace_on<Backend>(config.model(), shape(), static_cast<std::uint64_t>(config.seed))) {
-        agent.store->set_products(config.products_on(Backend::name));
-    }
+        : prepared_run(config), agent(traced<Backend>(config, shape())) {}
 
     parameters<float>& store() const override { return *agent.store; }
     bool tells_reads() const override { return agent.read_weight.has_value(); }

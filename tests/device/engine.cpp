@@ -227,3 +227,14 @@ TEST_CASE("an operation without a device body is refused when it is bound") {
     CHECK_THROWS_WITH(plan(g, std::make_shared<parameters<double>>(1), {}, {y}),
                       "strange: this operation has no body for the device 'emulated'; use the device 'cpu'");
 }
+
+TEST_CASE("a store whose products are in bfloat16 is refused") {
+    const auto store = std::make_shared<parameters<float>>(1);
+    graph<emulated<float>> g(store);
+    const auto x = g.input("x", 3);
+    const auto y = affine<emulated<float>>("y", {x}, g.declare_linear("y", 3, 2));
+    store->set_products(product_precision::bfloat16);
+    using device_program = program<emulated<float>>;
+    CHECK_THROWS_WITH(device_program(g, store, {.steps = 1, .batch = 1}, {y}),
+                      "plan: products in bfloat16 are the host's; the device 'emulated' has float ones");
+}

@@ -21,8 +21,11 @@ public:
 
     explicit device_weights(std::ptrdiff_t count) : values_(static_cast<std::size_t>(count)) {}
 
-    /// The copy that the plans over `store` share; made by the first of them. The store may not grow afterwards.
+    /// The copy that the plans over `store` share; made by the first of them. The store may not grow afterwards. Throws
+    /// where it has chosen products that a device has not.
     static std::shared_ptr<device_weights> of(parameters<real>& store) {
+        require(store.products() == product_precision::full, "plan: products in bfloat16 are the host's; the device '",
+                Backend::name, "' has float ones");
         auto shared = std::static_pointer_cast<device_weights>(store.on_device);
         if (!shared) store.on_device = shared = std::make_shared<device_weights>(store.flat_size());
         require(shared->size() == store.flat_size(), "device: the store has grown from ", shared->size(), " to ",

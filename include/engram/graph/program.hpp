@@ -41,11 +41,7 @@ public:
         require(options.steps > 0 && options.batch > 0, "plan: ", options.steps, " steps of ", options.batch,
                 " rows leave nothing to run");
         refuse_sharded_mixing();
-        if constexpr (device_backend<Backend>) {
-            require(store_->products() == product_precision::full, "plan: products in bfloat16 are the host's; the ",
-                    "device '", Backend::name, "' has float ones");
-            weights_ = device_weights<Backend>::of(*store_);
-        }
+        if constexpr (device_backend<Backend>) weights_ = device_weights<Backend>::of(*store_);
         for (const auto& r : g.resources()) resources_.push_back(r.make(options.batch));
         find_entries();
         bind_all();

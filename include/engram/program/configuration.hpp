@@ -64,6 +64,14 @@ private:
     ablation* model_;
 };
 
+/// The configuration's model on a backend, with its seed and its products.
+template <class Backend>
+traced_agent<Backend> traced(const configuration& config, const task_shape& task, purpose why = purpose::learning) {
+    auto model = trace_on<Backend>(config.model(), task, static_cast<std::uint64_t>(config.seed), why);
+    model.store->set_products(config.products_on(Backend::name));
+    return model;
+}
+
 /// Settings as nested JSON: {"memory": {"slots": 1024}}.
 json settings_to_json(const std::vector<setting>& settings);
 /// The inverse: names and texts.

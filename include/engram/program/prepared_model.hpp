@@ -21,11 +21,8 @@ template <class Backend>
 struct prepared_model final : prepared_sequences {
     explicit prepared_model(const configuration& config)
         : prepared_sequences(config),
-          learning(
-              trace_on<Backend>(config.model(), shape_of(source->info()), static_cast<std::uint64_t>(config.seed))),
-          generating(trace_on<Backend>(config.model(), shape_of(source->info()),
-                                       static_cast<std::uint64_t>(config.seed), purpose::generating)) {
-        for (const auto* one : {&learning, &generating}) one->store->set_products(config.products_on(Backend::name));
+          learning(traced<Backend>(config, shape_of(source->info()))),
+          generating(traced<Backend>(config, shape_of(source->info()), purpose::generating)) {
         const auto& info = source->info();
         require(!learning.capacity || info.steps <= *learning.capacity, info.name, ": a sequence has ", info.steps,
                 " steps, but the memory holds ", learning.capacity.value_or(0), "; set memory.slots=", info.steps);
