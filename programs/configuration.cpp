@@ -45,8 +45,12 @@ void flatten_json(const json& object, const std::string& prefix, const std::stri
     }
 }
 
+std::string group_of(const std::string& name) {
+    return name.substr(0, name.find('.'));
+}
+
 bool is_run_setting(const std::string& name) {
-    const std::string group = name.substr(0, name.find('.'));
+    const std::string group = group_of(name);
     return group == "rollout" || group == "sequence" || group == "optimiser" || group == "asynchronous" ||
            group == "phases" || group == "task";
 }
@@ -76,15 +80,14 @@ std::string contradiction(const std::string& preset, const named_texts& given, c
     std::string list;
     bool about_further = false;
     for (const auto& [name, value] : values(given)) {
-        const auto group = name.substr(0, name.rfind('.')), last = name.substr(name.rfind('.') + 1);
-        if (!speaks_of(name) && !(sentence.starts_with(group) && speaks_of(last))) continue;
+        const auto last = name.substr(name.rfind('.') + 1);
+        if (!speaks_of(name) && !(sentence.starts_with(group_of(name)) && speaks_of(last))) continue;
         if (replaced.contains(name))
             about_further = true;
         else
             list += (list.empty() ? "" : ", ") + name + "=" + value;
     }
-    for (const auto& [name, value] : replaced)
-        about_further |= speaks_of(name) || sentence.starts_with(name.substr(0, name.rfind('.')));
+    for (const auto& [name, value] : replaced) about_further |= speaks_of(name) || sentence.starts_with(group_of(name));
     return list.empty() || !about_further ? "" : "; preset " + preset + " has " + list;
 }
 
