@@ -17,8 +17,8 @@ endif()
 # g++ 12 vectorises loops of unknown length at -O3 only.
 target_compile_options(engram_build_flags INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O3>)
 
-if(ENGRAM_NATIVE)
-  target_compile_options(engram_build_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
+if(ENGRAM_MACHINE_FLAGS)
+  target_compile_options(engram_build_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${ENGRAM_MACHINE_FLAGS}>")
 endif()
 if(ENGRAM_WERROR)
   target_compile_options(engram_build_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
