@@ -29,6 +29,7 @@ int evaluate(ablation& model, const arguments& a) {
     require(file_exists(paths.checkpoint()), paths.folder, " holds no checkpoint yet; train it first");
     const auto file = safetensors::read(paths.checkpoint());
     check_checkpoint(file, config, false);
+    config.note_slow_products();
     json summary = file_exists(paths.summary()) ? read_json(paths.summary())
                                                 : json{{"ablation", model.name()}, {"task", config.task}};
     const auto episode_seed = static_cast<std::uint64_t>(seed);

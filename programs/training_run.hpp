@@ -89,6 +89,7 @@ public:
     }
 
     int go() {
+        config_.note_slow_products();
         const auto start = clock::now();
         row_start_ = start;
         row_first_step_ = job_.steps();

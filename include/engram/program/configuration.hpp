@@ -54,6 +54,9 @@ public:
     void assign(const std::vector<std::string>& assignments);
     /// What `products` names; throws for an unknown name, and for other products than float on a device.
     product_precision products_on(const std::string& device_name) const;
+    /// One sentence on stderr where the products that were chosen are slower here than those of float. For whoever has
+    /// nothing more to refuse.
+    void note_slow_products() const;
     /// Applies the values of a preset for the task where the agent has them, and its number of steps.
     void apply_preset(const std::string& name);
 
