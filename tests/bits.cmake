@@ -31,7 +31,7 @@ endif()
 foreach(compiler g++ clang++)
   foreach(level 1 2 3)
     foreach(contract off on fast)
-      engram_add_bits_test(${compiler} ${level} ${contract} LONG SUFFIX .agent
+      engram_add_bits_test(${compiler} ${level} ${contract} LONG SUFFIX .long
                            SOURCES graph/bits.cpp kernels/product.cpp kernels/convolution.cpp laws/in_float.cpp)
     endforeach()
   endforeach()
