@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -196,6 +197,7 @@ bool evaluate_levels(prepared_sequences& run, const std::vector<std::string>& le
                 out["recall_over_first_sight"] = score.recall_over_first_sight();
             }
         }
+        if (std::find(info.levels.begin(), info.levels.end(), level) == info.levels.end()) continue;
         // What was held out speaks for the model where there is such a level.
         if (level == info.levels.front() && info.levels.size() > 1 && summary.contains("elbo")) continue;
         summary["kl_per_step"] = score.divergence;
