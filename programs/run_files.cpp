@@ -168,6 +168,9 @@ bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& le
                                     {"unit", run.info.unit},
                                     {"maximum", static_cast<double>(about.maximum_reward)},
                                     {"random", static_cast<double>(about.random_reward)}};
+        if (!run.info.seeks_goal) continue;
+        summary["levels"][level]["steps_to_goal"] = score.goals.steps;
+        summary["levels"][level]["reached_goal"] = score.goals.episodes;
     }
     return true;
 }
