@@ -16,6 +16,7 @@
 #include <engram/evaluate/mixed_runs.hpp>
 #include <engram/evaluate/report_page.hpp>
 #include <engram/io/file.hpp>
+#include <engram/program/compiled_tasks.hpp>
 
 namespace {
 
