@@ -6,6 +6,7 @@
 #                 skipped where it is missing
 #   MODE=host     nothing that SOURCE includes belongs to CUDA, also where a toolkit lies on the compiler's path
 #   MODE=twin     SOURCE compiles with -DENGRAM_TWIN: it fails for the stated reason and for no other
+#   MODE=once     parses the header SOURCE for those that include it anyway (cmake/parsed_once.cmake), into OUTPUT
 
 string(REPLACE "|" ";" SYSTEM "${SYSTEM}")
 list(REMOVE_DUPLICATES SYSTEM)
@@ -13,7 +14,23 @@ list(REMOVE_DUPLICATES SYSTEM)
 list(REMOVE_ITEM SYSTEM "${INCLUDE}" "/usr/include" "")
 list(TRANSFORM SYSTEM PREPEND "-isystem")
 string(REPLACE "|" ";" WARNINGS "${WARNINGS}")
-set(command "${COMPILER}" -std=c++20 -fsyntax-only "-I${INCLUDE}" ${SYSTEM})
+set(common "${COMPILER}" -std=c++20 "-I${INCLUDE}" ${SYSTEM})
+set(command ${common} -fsyntax-only)
+
+# What SOURCE includes first by whatever way has been parsed; every other header of the library it parses itself.
+if(MODE MATCHES "^(header|fail|twin)$" AND EXISTS "${SCRATCH}/once/map.txt")
+  file(STRINGS "${SCRATCH}/once/map.txt" lines)
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^(.+) (.+)$" AND CMAKE_MATCH_1 STREQUAL SOURCE)
+      string(MAKE_C_IDENTIFIER "${CMAKE_MATCH_2}" first)
+      if(EXISTS "${SCRATCH}/once/${first}.hpp.gch")
+        list(APPEND command -Winvalid-pch -include "${SCRATCH}/once/${first}.hpp")
+      elseif(EXISTS "${SCRATCH}/once/${first}.hpp.pch")
+        list(APPEND command -include-pch "${SCRATCH}/once/${first}.hpp.pch")
+      endif()
+    endif()
+  endforeach()
+endif()
 
 if(MODE STREQUAL "header")
   string(MAKE_C_IDENTIFIER "${SOURCE}" name)
@@ -21,6 +38,10 @@ if(MODE STREQUAL "header")
   file(WRITE "${unit}" "#include <${SOURCE}>\n#include <${SOURCE}>\n\
 #ifndef ENGRAM_VERSION_MAJOR\n#error it includes engram/version.hpp nowhere\n#endif\n")
   list(APPEND command ${WARNINGS} "${unit}")
+elseif(MODE STREQUAL "once")
+  string(REGEX REPLACE "\\.[a-z]+$" "" unit "${OUTPUT}")
+  file(WRITE "${unit}" "#include <${SOURCE}>\n")
+  set(command ${common} -x c++-header "${unit}" -o "${OUTPUT}" -MD -MF "${OUTPUT}.d" -MT "${OUTPUT}")
 elseif(MODE STREQUAL "cxx17")
   file(WRITE "${SCRATCH}/cxx17.cpp" "#include <${SOURCE}>\n")
   list(APPEND command -std=c++17 "${SCRATCH}/cxx17.cpp")

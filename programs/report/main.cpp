@@ -17,6 +17,7 @@
 #include <engram/evaluate/report_page.hpp>
 #include <engram/evaluate/run_rows.hpp>
 #include <engram/io/file.hpp>
+#include <engram/program/compiled_tasks.hpp>
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include <engram/memory/no_memory.hpp>
 #include <engram/memory/ntm.hpp>
 #include <engram/model/agent.hpp>
-#include <engram/task/sequence_registry.hpp>
+#include <engram/program/compiled_tasks.hpp>
 #include <engram/train/sequence_trainer.hpp>
 
 using namespace engram;

@@ -14,8 +14,7 @@
 #include <engram/evaluate/levels.hpp>
 #include <engram/io/json.hpp>
 #include <engram/program/ablation.hpp>
-#include <engram/task/registry.hpp>
-#include <engram/task/sequence_registry.hpp>
+#include <engram/program/compiled_tasks.hpp>
 #include <engram/train/phase_settings.hpp>
 #include <engram/train/sequence_trainer.hpp>
 #include <engram/train/trained_run.hpp>
