@@ -21,8 +21,8 @@ job() {
     local task=${1%_20} model=$2 seed=$3 out=$runs/$1/$2-$3 with=()
     [[ $1 != *_20 || $seed == 1 ]] || return 0
     case $1-$2 in
-        similarity_cued_recall-lru_gtmm) with+=(--steps 3000000 --task.items 10 --memory.slots 75) ;;
-        similarity_cued_recall-*) with+=(--steps 3000000 --task.items 10) ;;
+        similarity_cued_recall-lru_gtmm | similarity_cued_recall-vrnn) with+=(--steps 3000000 --task.items 10) ;;
+        similarity_cued_recall-*) with+=(--steps 3000000 --task.items 10 --memory.slots 25) ;;
     esac
     grep -qs '"finished": true' "$out/summary.json" && return
     [[ $task == rotation ]] || with+=(--data "$data")

@@ -185,7 +185,8 @@ TEST_CASE("the settings' tables") {
     out +=
         "Every number of a model or a run is a setting: `--set memory.slots=2048`, or `--memory.slots 2048`. The "
         "defaults here are those of the\nlibrary; a preset (`small`, `paper`, `published`, `tuned`) replaces some of "
-        "them, task by task, and `describe --preset P --task T` prints what then\nholds. A list is written "
+        "them, policy by policy and task by task, and\n`describe --preset P --task T` prints what then holds and where each value comes "
+        "from. A list is written "
         "`64,64`. An unknown name, a text of the wrong type or a value out of range is one sentence and exit "
         "code 2.\n";
     const auto all = policies();

@@ -42,6 +42,7 @@ struct reconstruction {
         requires can_decode<Encoder>
     static void add_losses(graph<Backend>& g, const settings& s, const typename Encoder::settings& encoder,
                            const trajectory<var<Backend>>& seen, const task_shape& task) {
+        require(task.actions > 0, "reconstruction: it predicts the last action and reward, and the task has none");
         const auto decoder = [&] {
             const auto scope = g.scope("image");
             return Encoder::declare_decoder(g, encoder, task.observation, seen.h.width);

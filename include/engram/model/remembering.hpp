@@ -27,6 +27,7 @@
 namespace engram {
 
 struct acts_on_memory {
+    static constexpr bool controller_remembers = true;
     struct settings {
         bool last_action = true;  // memory, detector and policy see the action before (facts 3.8, 3.9)
     };
@@ -98,10 +99,6 @@ struct phase_tracer {
 template <class Backend, class Agent>
 traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, const task_shape& task,
                            std::uint64_t seed, purpose why) {
-    static_assert(
-        std::is_same_v<typename Agent::memory, no_memory> && can_control<typename Agent::controller>,
-        "an agent that acts on a trained memory has it in the controller's slot: it goes with no_memory and a "
-        "controller that is stepped");
     using variable = var<Backend>;
     traced_agent<Backend> out;
     out.task = task;

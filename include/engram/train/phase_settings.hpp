@@ -21,7 +21,7 @@ struct detector_settings {
     int environments = 4;                 // B, that take a step between two updates
     int batch = 512;                      // transitions of an update
     std::int64_t start = 50'000;          // transitions before the first update
-    std::int64_t target_period = 10'000;  // updates between two copies to the target network
+    std::int64_t target_period = 10'000;  // steps of all environments between two copies to the target network
     replay_settings replay;
     optimiser_settings optimiser{.learning_rate = 5e-5, .clip = 0};
     void check() const {

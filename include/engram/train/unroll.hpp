@@ -46,6 +46,8 @@ unroll_blocks<typename Backend::real> unroll_inputs(const traced_agent<Backend>&
     for (const auto& name : names)
         if (learner.has_input(name)) found.steps.push_back({name, learner.input(name)});
     for (const auto& name : learner.state_names()) found.states.push_back({name, learner.state(name)});
+    require(learner.has_input("continues") && learner.has_input("bootstrap"),
+            "the learner does not learn from what an agent does: it has no inputs 'continues' and 'bootstrap'");
     found.continues = {"continues", learner.input("continues")};
     found.bootstrap = {"bootstrap", learner.input("bootstrap")};
     return found;
