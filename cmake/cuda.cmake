@@ -35,7 +35,7 @@ macro(engram_use_cuda)
       target_link_libraries(engram_cuda INTERFACE CUDA::cudart CUDA::cublas)
       if(TARGET engram_build_flags)
         target_compile_options(engram_cuda INTERFACE
-          $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=fast$<$<BOOL:${ENGRAM_NATIVE}>:,-march=native>>)
+          "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=$<JOIN:-ffp-contract=fast;${ENGRAM_MACHINE_FLAGS},$<COMMA>>>")
       endif()
     else()
       message(WARNING "engram: nvcc and cuBLAS were not both found to work; building for the CPU alone")

@@ -28,6 +28,11 @@ function(engram_use_program)
   list(FILTER sources EXCLUDE REGEX "/emulated_[a-z_]+.cpp$")
   add_library(engram_program STATIC EXCLUDE_FROM_ALL ${sources})
   add_library(engram::program ALIAS engram_program)
+  # Small sources share a unit: most of each would be the headers. Training and the operations are units of their own.
+  set_target_properties(engram_program PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  set(large ${sources})
+  list(FILTER large INCLUDE REGEX "(runs|operations|environments)\\.cpp$")
+  set_source_files_properties(${large} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_libraries(engram_program PUBLIC engram::engram CLI11::CLI11 fmt::fmt
                                        PRIVATE $<TARGET_NAME_IF_EXISTS:engram_build_flags>)
 endfunction()

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <limits>
 
+#include <engram/core/bfloat16.hpp>
 #include <engram/evaluate/answers.hpp>
 #include <engram/program/configuration.hpp>
 #include <engram/program/presets.hpp>
@@ -208,6 +210,14 @@ product_precision configuration::products_on(const std::string& device_name) con
     require(device_name == "cpu", "--products ", products, ": products in bfloat16 are the host's, --device ",
             device_name, " has float ones; expected --products float or --device cpu");
     return product_precision::bfloat16;
+}
+
+void configuration::note_slow_products() const {
+    if (products == "float" || bfloat16_products) return;
+    std::fprintf(stderr,
+                 "engram-%s: --products bfloat16: this program was compiled for a processor without AVX-512 BF16; the "
+                 "products are rounded alike and take longer than those of float\n",
+                 model_->name().c_str());
 }
 
 json configuration::to_json() const {

@@ -18,7 +18,7 @@ namespace engram {
 namespace {
 
 constexpr int shown_steps = 200;  // in pictures; the arrays hold the whole episode
-constexpr int columns = 10;
+constexpr int strip_columns = 10;
 constexpr int filmed_steps = 500;
 
 // Observations in reading order, ten a row, with a gap of two grey pixels.
@@ -26,7 +26,7 @@ picture strip(const prepared_run& run, const std::vector<recorded_step>& steps) 
     const int scale = picture_scale(run.info.observation, 48);
     const int count = std::min(shown_steps, static_cast<int>(steps.size()));
     const picture first = observation_picture(run.info, steps[0].observation, scale);
-    const int rows = (count + columns - 1) / columns, across = std::min(columns, count), gap = 2;
+    const int rows = (count + strip_columns - 1) / strip_columns, across = std::min(strip_columns, count), gap = 2;
     picture all{rows * (first.height + gap) + gap, across * (first.width + gap) + gap, first.channels, {}};
     const auto row = static_cast<std::ptrdiff_t>(all.width) * all.channels;
     all.pixels.assign(static_cast<std::size_t>(row * all.height), 128);
@@ -35,8 +35,8 @@ picture strip(const prepared_run& run, const std::vector<recorded_step>& steps) 
         const auto width = static_cast<std::ptrdiff_t>(one.width) * one.channels;
         for (int y = 0; y < one.height; ++y)
             std::copy_n(one.pixels.begin() + y * width, width,
-                        all.pixels.begin() + (gap + (i / columns) * (one.height + gap) + y) * row +
-                            std::ptrdiff_t{gap + (i % columns) * (one.width + gap)} * one.channels);
+                        all.pixels.begin() + (gap + (i / strip_columns) * (one.height + gap) + y) * row +
+                            std::ptrdiff_t{gap + (i % strip_columns) * (one.width + gap)} * one.channels);
     }
     return all;
 }
@@ -79,6 +79,7 @@ int sample(ablation& model, const arguments& a) {
     require(file_exists(paths.checkpoint()), paths.folder, " holds no checkpoint yet; train it first");
     const auto file = safetensors::read(paths.checkpoint());
     check_checkpoint(file, config, false);
+    config.note_slow_products();
     const auto prepared = on.prepare(config);
     const prepared_run& run = *prepared;
     load_weights(file, run.store());

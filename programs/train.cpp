@@ -52,11 +52,7 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     if (a.products) config.products = *a.products;
     require_known("mode", config.mode, std::vector<std::string>{"synchronous", "asynchronous"});
     (void)find_device(config.model(), config.device);
-    if (config.products_on(config.device) == product_precision::bfloat16 && !bfloat16_products)
-        std::fprintf(stderr,
-                     "engram-%s: --products bfloat16: this program was compiled for a processor without AVX-512 BF16; "
-                     "the products are rounded alike and take longer than those of float\n",
-                     config.model().name().c_str());
+    (void)config.products_on(config.device);
     const bool sequences = config.model().learns_sequences();
     require(config.model().learns() != learning_kind::phases || config.mode == "synchronous", "--mode ", config.mode,
             ": engram-", config.model().name(), " trains in phases, and each of them is synchronous");

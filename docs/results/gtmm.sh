@@ -36,6 +36,14 @@ for seed in "${seeds[@]}"; do
     done
 done | xargs -r -P 2 -d '\n' -n 1 bash -c
 
+# Who has stored the parity is surprised by a last image of the other one: the column "last KL" of both levels.
+for seed in "${seeds[@]}"; do
+    for model in "${models[@]}"; do
+        "$ENGRAM_BIN/engram-$model" evaluate --from "$runs/parity_recall/$model-$seed" --episodes 1000 \
+            --level holdout_interpolate --level wrong_parity | tee "$runs/parity_recall/$model-$seed.parity.txt"
+    done
+done
+
 for task in "${tasks[@]}"; do
     for model in "${models[@]}"; do
         "$ENGRAM_BIN/engram-$model" sample --from "$runs/$task/$model-1" > /dev/null

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <engram/io/png.hpp>
-#include <engram/task/registry.hpp>
+#include <engram/program/compiled_tasks.hpp>
 
 namespace engram {
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <regex>
 
+#include <engram/program/compiled_tasks.hpp>
 #include <engram/program/presets.hpp>
-#include <engram/task/sequence_registry.hpp>
 
 #include "../program/child.hpp"
 

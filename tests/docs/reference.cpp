@@ -278,7 +278,7 @@ TEST_CASE("the operations' table") {
     compare_file("docs/reference/operations.md", out);
 }
 
-TEST_CASE("every id of a source that the headers cite is explained") {
+TEST_CASE("every id of a source that headers, tests, programs and pages cite is explained") {
     std::set<std::string> explained;
     static const std::regex row(R"(^\| *((facts|errata) [0-9A-Z.]+) *\|)");
     for (const auto& line : read_lines(root() / "docs/reference/sources.md")) {
@@ -289,10 +289,14 @@ TEST_CASE("every id of a source that the headers cite is explained") {
         errata(R"(errata (([MUG][0-9]+)((, | and | to )[MUG][0-9]+)*))"), number(R"([0-9]\.[0-9]+)"),
         letter(R"([MUG][0-9]+)");
     int cited = 0;
-    for (const auto& entry : fs::recursive_directory_iterator(root() / "include")) {
-        if (!entry.is_regular_file()) continue;
+    std::vector<fs::path> files;
+    for (const char* folder : {"include", "tests", "programs", "examples", "benchmarks", "docs"})
+        for (const auto& entry : fs::recursive_directory_iterator(root() / folder))
+            for (const char* ending : {".hpp", ".cpp", ".cuh", ".cu", ".md"})
+                if (entry.is_regular_file() && entry.path().extension() == ending) files.push_back(entry.path());
+    for (const auto& path : files) {
         std::string text;
-        for (const auto& line : read_lines(entry.path())) {
+        for (const auto& line : read_lines(path)) {
             const auto from = line.find_first_not_of(" /");
             text += (from == line.npos ? "" : line.substr(from)) + " ";
         }
@@ -301,7 +305,7 @@ TEST_CASE("every id of a source that the headers cite is explained") {
                 const std::string ids = (*at)[1];
                 for (std::sregex_iterator one(ids.begin(), ids.end(), *id); one != end; ++one) {
                     const std::string name = word + one->str();
-                    CHECK_MESSAGE(explained.count(name) == 1, entry.path().filename().string(), " cites ", name);
+                    CHECK_MESSAGE(explained.count(name) == 1, path.filename().string(), " cites ", name);
                     ++cited;
                 }
             }

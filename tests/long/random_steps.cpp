@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <engram/core/thread_pool.hpp>
-#include <engram/task/registry.hpp>
+#include <engram/program/compiled_tasks.hpp>
 
 using namespace engram;
 

@@ -12,7 +12,7 @@
 
 #include <engram/evaluate/levels.hpp>
 #include <engram/evaluate/run_folder.hpp>
-#include <engram/task/registry.hpp>
+#include <engram/program/compiled_tasks.hpp>
 
 #include "../../examples/act.hpp"
 #include "../../examples/own_environment.hpp"

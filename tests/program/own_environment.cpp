@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <engram/task/registry.hpp>
+#include <engram/program/compiled_tasks.hpp>
 
 #include "../../examples/own_environment.hpp"
 #include "child.hpp"

@@ -7,7 +7,7 @@
 #include <engram/core/philox.hpp>
 #include <engram/evaluate/run_folder.hpp>
 #include <engram/learner/supervised.hpp>
-#include <engram/task/sequence_registry.hpp>
+#include <engram/program/compiled_tasks.hpp>
 
 #include "../../examples/own_sequences.hpp"
 #include "../task/coded_glyphs.hpp"

@@ -21,7 +21,7 @@
 
 #include <engram/io/file.hpp>
 #include <engram/io/png.hpp>
-#include <engram/task/registry.hpp>
+#include <engram/program/compiled_tasks.hpp>
 
 #include "../io/temporary.hpp"
 

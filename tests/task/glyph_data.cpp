@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -240,35 +239,4 @@ TEST_CASE("the options choose the source") {
     CHECK(said(glyph_use::characters, {.data = folder.path, .stimuli = "mnist"}) ==
           "a task: stimuli 'mnist' do not serve, the task shows characters; expected builtin or omniglot");
     CHECK(said(glyph_use::any, {.stimuli = "mnits"}) == "unknown stimuli 'mnits'; did you mean 'mnist'?");
-}
-
-TEST_CASE("the real data, where it is") {
-    const char* data = std::getenv("ENGRAM_DATA");
-    if (!data) {
-        MESSAGE("ENGRAM_DATA is not set: the real data sets are not read");
-        return;
-    }
-    for (const int side : {14, 28}) {
-        const auto digits = mnist_digits(std::string(data) + "/mnist", side);
-        CHECK(digits.count(split::train) == 60000);
-        CHECK(digits.count(split::holdout) == 10000);
-        CHECK(digits.of(split::train, 5).size() == 5421);
-        CHECK(digits.of(split::holdout, 9).size() == 1009);
-        double mean = 0;
-        for (int id = 0; id < 60000; ++id)
-            for (const auto pixel : digits.image(id)) mean += pixel / 255.0;
-        CHECK(mean / 60000 / side / side == doctest::Approx(0.1307).epsilon(0.001));
-        const auto characters = omniglot_characters(std::string(data) + "/omniglot", side);
-        CHECK(characters.classes() == 1623);
-        CHECK(characters.count(split::holdout) == 3000);  // 150 characters of 20 drawings
-        MESSAGE("side " << side << ": " << 32460 - characters.size() << " drawings equal another one");
-        CHECK(characters.size() >= 32450);
-        int held = 0;
-        for (int label = 0; label < 1623; ++label) {
-            const bool first = !characters.of(split::train, label).empty();
-            CHECK(first == characters.of(split::holdout, label).empty());
-            held += !first;
-        }
-        CHECK(held == 150);
-    }
 }

@@ -20,11 +20,14 @@
 #include <engram/graph/ops/cpc.hpp>
 #include <engram/graph/ops/heads.hpp>
 #include <engram/graph/ops/knn.hpp>
+#include <engram/graph/ops/layer_norm.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
+#include <engram/graph/ops/quantiles.hpp>
 #include <engram/graph/ops/returns.hpp>
 #include <engram/graph/ops/rows.hpp>
 #include <engram/learner/memup.hpp>
+#include <engram/learner/ppo.hpp>
 #include <engram/learner/supervised.hpp>
 #include <engram/learner/variational.hpp>
 #include <engram/learner/vtrace.hpp>
@@ -33,6 +36,98 @@
 #include <engram/memory/lru_access.hpp>
 #include <engram/memory/ntm.hpp>
 #include <engram/model/agent.hpp>
+
+/// The engine and the operations over one backend: EXTERN is `extern`, or nothing where they are compiled.
+#define ENGRAM_OPERATIONS(EXTERN, BACKEND)                                                         \
+    EXTERN template class graph<BACKEND>;                                                          \
+    EXTERN template class program<BACKEND>;                                                        \
+    EXTERN template struct affine_operation<BACKEND>;                                              \
+    EXTERN template struct simple_operation<BACKEND, concatenate_kernel, no_settings>;             \
+    EXTERN template struct row_maths_operation<BACKEND, log_softmax_row>;                          \
+    EXTERN template struct row_maths_operation<BACKEND, softmax_row>;                              \
+    EXTERN template struct row_maths_operation<BACKEND, sum_row>;                                  \
+    EXTERN template struct simple_operation<BACKEND, clear_rows_kernel, no_settings>;              \
+    EXTERN template struct simple_operation<BACKEND, pick_kernel, no_settings>;                    \
+    EXTERN template struct simple_operation<BACKEND, one_hot_kernel, no_settings>;                 \
+    EXTERN template struct simple_operation<BACKEND, embed_kernel, parameter>;                     \
+    EXTERN template struct simple_operation<BACKEND, loss_kernel, loss_settings>;                  \
+    EXTERN template struct simple_operation<BACKEND, dropout_kernel, double>;                      \
+    EXTERN template struct simple_operation<BACKEND, receive_gradient_kernel, no_settings>;        \
+    EXTERN template struct simple_operation<BACKEND, knn_forget_kernel, knn_memory>;               \
+    EXTERN template struct simple_operation<BACKEND, knn_read_kernel, knn_read_settings>;          \
+    EXTERN template struct simple_operation<BACKEND, knn_write_kernel, knn_memory>;                \
+    EXTERN template struct simple_operation<BACKEND, cpc_kernel, int>;                             \
+    EXTERN template struct simple_operation<BACKEND, vtrace_kernel, vtrace_clips<double>>;         \
+    EXTERN template struct simple_operation<BACKEND, max_pool_kernel, pooling_shape>;              \
+    EXTERN template struct simple_operation<BACKEND, upsample_kernel, image_shape>;                \
+    EXTERN template struct simple_operation<BACKEND, convolution_kernel, convolution_settings>;    \
+    EXTERN template struct simple_operation<BACKEND, batch_norm_kernel, batch_norm_description>;   \
+    EXTERN template struct simple_operation<BACKEND, channels_kernel, channels_settings>;          \
+    EXTERN template struct simple_operation<BACKEND, mean_colour_kernel, image_shape>;             \
+    EXTERN template struct simple_operation<BACKEND, noise_kernel, noise_settings>;                \
+    EXTERN template struct simple_operation<BACKEND, cosine_scores_kernel, matrix_memory_shape>;   \
+    EXTERN template struct simple_operation<BACKEND, weighted_read_kernel, matrix_memory_shape>;   \
+    EXTERN template struct simple_operation<BACKEND, erase_add_kernel, matrix_memory_shape>;       \
+    EXTERN template struct simple_operation<BACKEND, mixture_kernel, int>;                         \
+    EXTERN template struct simple_operation<BACKEND, content_weights_kernel, double>;              \
+    EXTERN template struct map_operation<BACKEND, lstm_cell, 5>;                                   \
+    EXTERN template struct map_operation<BACKEND, clip_reward, 1>;                                 \
+    EXTERN template struct map_operation<BACKEND, centre_pixels, 1>;                               \
+    EXTERN template struct map_operation<BACKEND, add, 2>;                                         \
+    EXTERN template struct map_operation<BACKEND, subtract, 2>;                                    \
+    EXTERN template struct map_operation<BACKEND, scale_by, 1>;                                    \
+    EXTERN template struct map_operation<BACKEND, rectify, 1>;                                     \
+    EXTERN template struct map_operation<BACKEND, policy_gradient, 2>;                             \
+    EXTERN template struct map_operation<BACKEND, baseline_error, 2>;                              \
+    EXTERN template struct map_operation<BACKEND, negative_entropy, 1>;                            \
+    EXTERN template struct map_operation<BACKEND, half_squared_error, 2>;                          \
+    EXTERN template struct map_operation<BACKEND, bernoulli_cross_entropy, 2>;                     \
+    EXTERN template struct map_operation<BACKEND, positive_deviation, 1>;                          \
+    EXTERN template struct map_operation<BACKEND, shift_and_scale, 3>;                             \
+    EXTERN template struct map_operation<BACKEND, gaussian_divergence, 4>;                         \
+    EXTERN template struct map_operation<BACKEND, bernoulli_log_likelihood, 2>;                    \
+    EXTERN template struct map_operation<BACKEND, gaussian_log_likelihood, 2>;                     \
+    EXTERN template struct map_operation<BACKEND, squash, 1>;                                      \
+    EXTERN template struct map_operation<BACKEND, per_sequence, 2>;                                \
+    EXTERN template struct map_operation<BACKEND, choose, 3>;                                      \
+    EXTERN template struct map_operation<BACKEND, weighted_cost, 2>;                               \
+    EXTERN template struct map_operation<BACKEND, weighted_negative, 2>;                           \
+    EXTERN template struct map_operation<BACKEND, negated, 1>;                                     \
+    EXTERN template struct map_operation<BACKEND, squared_error, 2>;                               \
+    EXTERN template struct map_operation<BACKEND, log_of_bit, 2>;                                  \
+    EXTERN template struct map_operation<BACKEND, sum_images, 2>;                                  \
+    EXTERN template struct map_operation<BACKEND, sum_images, 4>;                                  \
+    EXTERN template struct simple_operation<BACKEND, temporal_link_kernel, dnc_link>;              \
+    EXTERN template struct simple_operation<BACKEND, link_forget_kernel, dnc_link>;                \
+    EXTERN template struct simple_operation<BACKEND, generalised_advantage_kernel, double>;        \
+    EXTERN template struct simple_operation<BACKEND, dnc_allocate_kernel, no_settings>;            \
+    EXTERN template struct map_operation<BACKEND, dnc::follow, 3>;                                 \
+    EXTERN template struct map_operation<BACKEND, dnc::count_allocation, 4>;                       \
+    EXTERN template struct map_operation<BACKEND, dnc::choose_slots, 4>;                           \
+    EXTERN template struct map_operation<BACKEND, clipped_surrogate, 3>;                           \
+    EXTERN template struct fold_heads_operation<BACKEND, dnc::count_write, 2>;                     \
+    EXTERN template struct fold_heads_operation<BACKEND, dnc::count_free, 3>;                      \
+    EXTERN template struct simple_operation<BACKEND, least_used_kernel, no_settings>;              \
+    EXTERN template struct simple_operation<BACKEND, layer_norm_kernel, layer_norm_weights>;       \
+    EXTERN template struct simple_operation<BACKEND, joint_cosine_kernel, matrix_memory_shape>;    \
+    EXTERN template struct simple_operation<BACKEND, clear_and_add_kernel, matrix_memory_shape>;   \
+    EXTERN template struct map_operation<BACKEND, take_on_reset, 3>;                               \
+    EXTERN template struct map_operation<BACKEND, slot_on_reset, 1>;                               \
+    EXTERN template struct map_operation<BACKEND, fill_on_reset, 2>;                               \
+    EXTERN template struct map_operation<BACKEND, lru_access::choose_slots, 3>;                    \
+    EXTERN template struct map_operation<BACKEND, lru_access::bounded, 1>;                         \
+    EXTERN template struct map_operation<BACKEND, lru_access::always_zero, 1>;                     \
+    EXTERN template struct map_operation<BACKEND, lru_access::age, 1>;                             \
+    EXTERN template struct fold_heads_operation<BACKEND, lru_access::count_use, 3>;                \
+    EXTERN template struct simple_operation<BACKEND, write_slot_kernel, int>;                      \
+    EXTERN template struct simple_operation<BACKEND, slot_attention_kernel, slot_attention_shape>; \
+    EXTERN template struct simple_operation<BACKEND, quantile_huber_kernel, double>;               \
+    EXTERN template struct simple_operation<BACKEND, ntm_address_kernel, ntm_address_shape>;       \
+    EXTERN template struct simple_operation<BACKEND, atoms_kernel, no_settings>;                   \
+    EXTERN template struct simple_operation<BACKEND, atom_summary_kernel, bool>;                   \
+    EXTERN template struct row_maths_operation<BACKEND, largest_row>;                              \
+    EXTERN template struct map_operation<BACKEND, introspection::let_through, 2>;                  \
+    EXTERN template struct map_operation<BACKEND, introspection::count_up, 1>;
 
 // Defined by the one source file that compiles them.
 #ifdef ENGRAM_COMPILE_OPERATIONS
@@ -44,67 +139,7 @@
 namespace engram {
 
 ENGRAM_EXTERN template class parameters<float>;
-ENGRAM_EXTERN template class graph<cpu<float>>;
-ENGRAM_EXTERN template class program<cpu<float>>;
-
-ENGRAM_EXTERN template struct affine_operation<cpu<float>>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, concatenate_kernel, no_settings>;
-ENGRAM_EXTERN template struct row_maths_operation<cpu<float>, log_softmax_row>;
-ENGRAM_EXTERN template struct row_maths_operation<cpu<float>, softmax_row>;
-ENGRAM_EXTERN template struct row_maths_operation<cpu<float>, sum_row>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, clear_rows_kernel, no_settings>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, pick_kernel, no_settings>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, one_hot_kernel, no_settings>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, embed_kernel, parameter>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, loss_kernel, loss_settings>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, dropout_kernel, double>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, receive_gradient_kernel, no_settings>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, knn_forget_kernel, knn_memory>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, knn_read_kernel, knn_read_settings>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, knn_write_kernel, knn_memory>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, cpc_kernel, int>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, vtrace_kernel, vtrace_clips<double>>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, max_pool_kernel, pooling_shape>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, upsample_kernel, image_shape>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, convolution_kernel, convolution_settings>;
-
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, batch_norm_kernel, batch_norm_description>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, channels_kernel, channels_settings>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, mean_colour_kernel, image_shape>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, noise_kernel, noise_settings>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, cosine_scores_kernel, matrix_memory_shape>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, weighted_read_kernel, matrix_memory_shape>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, erase_add_kernel, matrix_memory_shape>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, mixture_kernel, int>;
-ENGRAM_EXTERN template struct simple_operation<cpu<float>, content_weights_kernel, double>;
-
-ENGRAM_EXTERN template struct map_operation<cpu<float>, lstm_cell, 5>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, clip_reward, 1>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, centre_pixels, 1>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, add, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, subtract, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, scale_by, 1>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, rectify, 1>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, policy_gradient, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, baseline_error, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, negative_entropy, 1>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, half_squared_error, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, bernoulli_cross_entropy, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, positive_deviation, 1>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, shift_and_scale, 3>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, gaussian_divergence, 4>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, bernoulli_log_likelihood, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, gaussian_log_likelihood, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, squash, 1>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, per_sequence, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, choose, 3>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, weighted_cost, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, weighted_negative, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, negated, 1>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, squared_error, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, log_of_bit, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, sum_images, 2>;
-ENGRAM_EXTERN template struct map_operation<cpu<float>, sum_images, 4>;
+ENGRAM_OPERATIONS(ENGRAM_EXTERN, cpu<float>)
 
 }  // namespace engram
 

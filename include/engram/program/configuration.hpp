@@ -15,8 +15,7 @@
 #include <engram/evaluate/levels.hpp>
 #include <engram/io/json.hpp>
 #include <engram/program/ablation.hpp>
-#include <engram/task/registry.hpp>
-#include <engram/task/sequence_registry.hpp>
+#include <engram/program/compiled_tasks.hpp>
 #include <engram/train/phase_settings.hpp>
 #include <engram/train/sequence_trainer.hpp>
 #include <engram/train/trained_run.hpp>
@@ -60,6 +59,9 @@ public:
     void assign(const std::vector<std::string>& assignments);
     /// What `products` names; throws for an unknown name, and for other products than float on a device.
     product_precision products_on(const std::string& device_name) const;
+    /// One sentence on stderr where the products that were chosen are slower here than those of float. For whoever has
+    /// nothing more to refuse.
+    void note_slow_products() const;
     /// Gives the settings what a preset has for the agent's policies and the task, then what `further` says, and checks
     /// the outcome once; and the run the preset's number of steps.
     void apply_preset(const std::string& name, const named_texts& further = {});

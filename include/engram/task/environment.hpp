@@ -80,6 +80,7 @@ struct task_info {
     std::vector<level_info> level_details{};
     std::string unit = "episode reward";
     bool has_oracle = true;
+    bool seeks_goal = false;  // a reward above zero is a goal that was reached, and that stays for the episode
 
     task_info& add_level(level_info level) {
         levels.push_back(level.name);
