@@ -14,8 +14,7 @@
 #include <sstream>
 
 #include <engram/program/commands.hpp>
-#include <engram/task/registry.hpp>
-#include <engram/task/sequence_registry.hpp>
+#include <engram/program/compiled_tasks.hpp>
 
 #include "../io/temporary.hpp"
 #include "traced.hpp"

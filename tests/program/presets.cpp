@@ -15,6 +15,7 @@
 #include <engram/program/presets.hpp>
 
 #include "composed.hpp"
+#include "somebodys.hpp"
 
 using namespace engram;
 using composed::composition;
@@ -174,52 +175,28 @@ TEST_CASE("every preset can be applied to every task, whatever it is for") {
 
 // --- what there is for whom ---
 
-namespace own {
-
-/// Called as one of the library's and with settings of the same names.
-struct ppo {
-    using role = learner_role;
-    struct settings {
-        double lambda = 0.7, discount = 0.5, entropy_cost = 0.2;
-    };
-};
-struct lstm {
-    using role = controller_role;
-    struct settings {
-        int hidden = 9;
-        double forget_bias = 0.25;
-    };
-};
-
-}  // namespace own
-
-ENGRAM_REFLECT(own::ppo::settings, lambda, discount, entropy_cost);
-ENGRAM_REFLECT(own::lstm::settings, hidden, forget_bias);
-
 namespace {
 
 /// impala_resnet and no memory with a controller and a learner of one's own.
 struct own_agent final : ablation {
-    own::lstm::settings controller;
-    own::ppo::settings learner;
     std::string name() const override { return "own"; }
     std::vector<std::pair<std::string, std::string>> policies() const override {
         return {{"encoder", "impala_resnet"},
-                {"controller", policy_name<own::lstm>()},
+                {"controller", policy_name<somebodys::lstm>()},
                 {"memory", "no_memory"},
                 {"auxiliary", "no_auxiliary"},
-                {"learner", policy_name<own::ppo>()}};
+                {"learner", policy_name<somebodys::ppo>()}};
     }
     std::vector<std::pair<std::string, std::string>> library_policies() const override {
         return {{"encoder", library_policy_name<impala_resnet>()},
-                {"controller", library_policy_name<own::lstm>()},
+                {"controller", library_policy_name<somebodys::lstm>()},
                 {"memory", library_policy_name<no_memory>()},
                 {"auxiliary", library_policy_name<no_auxiliary>()},
-                {"learner", library_policy_name<own::ppo>()}};
+                {"learner", library_policy_name<somebodys::ppo>()}};
     }
     struct parts {
-        BOOST_HANA_DEFINE_STRUCT(parts, (impala_resnet::settings, encoder), (own::lstm::settings, controller),
-                                 (own::ppo::settings, learner));
+        BOOST_HANA_DEFINE_STRUCT(parts, (impala_resnet::settings, encoder), (somebodys::lstm::settings, controller),
+                                 (somebodys::ppo::settings, learner));
     } all;
     std::vector<setting> settings() const override { return list_settings(all); }
     void set(const std::vector<std::pair<std::string, std::string>>& pairs) override { engram::set(all, pairs); }
@@ -230,8 +207,8 @@ struct own_agent final : ablation {
 }  // namespace
 
 TEST_CASE("policies of one's own get nothing, whatever they and their settings are called") {
-    CHECK(policy_name<own::ppo>() == "ppo");
-    CHECK(library_policy_name<own::ppo>().empty());
+    CHECK(policy_name<somebodys::ppo>() == "ppo");
+    CHECK(library_policy_name<somebodys::ppo>().empty());
     CHECK(library_policy_name<engram::ppo>() == "ppo");
     CHECK(library_policy_name<fifo_knn_no_jumpy>() == "fifo_knn_no_jumpy");
     for (const char* preset : {"small", "paper"})
