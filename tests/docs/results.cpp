@@ -15,7 +15,8 @@
 //     <!-- = data/suite.csv [ablation=mra]: {train:1} -->2.9<!-- = -->
 //     <!-- = data/suite.csv [ablation=mra] [ablation=lstm]: apart train:1 -->4.5<!-- = -->
 //
-// where `apart` is how many standard errors of both the means of two rows are apart.
+// (a space that follows goes before the last mark: Doxygen drops one behind it), where `apart` is how many standard
+// errors of both the means of two rows are apart.
 
 #include "markdown.hpp"
 
@@ -224,7 +225,8 @@ std::vector<std::string> table(const std::string& file, const std::string& condi
 
 /// A line of text with its numbers computed.
 std::string computed(const std::string& line) {
-    static const std::regex form(R"((<!-- = (data/[a-z_0-9]+\.csv) ((?:\[[^\]]*\] ?)+): (.*?) -->)(.*?)(<!-- = -->))");
+    static const std::regex form(
+        R"((<!-- = (data/[a-z_0-9]+\.csv) ((?:\[[^\]]*\] ?)+): (.*?) -->)(.*?)( ?<!-- = -->))");
     static const std::regex condition(R"(\[([^\]]*)\])");
     std::string out;
     auto last = line.cbegin();
