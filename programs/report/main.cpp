@@ -146,7 +146,8 @@ int report(const options& o) {
 int main(int argc, char** argv) {
     try {
         const options o = parse(argc, argv);
-        if (o.help) {
+        // A run folder may be called help.
+        if (o.help || argc == 1 || (argc == 2 && o.runs == std::vector<std::string>{"help"} && !fs::exists("help"))) {
             std::fputs(usage, stdout);
             return 0;
         }

@@ -146,7 +146,7 @@ TEST_CASE("a line that can never hold is one sentence") {
     refused({.controller = "lstm", .learner = "vtrase"}, "controller.hidden", "there is no learner 'vtrase'");
     refused({.memory = {"fifo_knn", "ntm"}}, "memory.neighbours", "the memory ntm has no such setting");
     refused({.memory = "fifo_knn"}, "memory.slot", "the memory fifo_knn has no such setting; did you mean");
-    refused({.learner = "memup_ppo"}, "wiring.last_reward", "the learner memup_ppo has no such setting");
+    refused({.learner = "memup_ppo"}, "wiring.last_action_reward", "the learner memup_ppo has no such setting");
     refused({.learner = "ppo"}, "controller.hidden", "no policy is named that could have the setting");
     refused({}, "learner.discount", "no policy is named that could have the setting");
     refused({}, "rollout.enviroments", "no policy is named that could have the setting");
@@ -442,4 +442,31 @@ TEST_CASE("every encoder of images centres pixels and takes the mean colour away
         for (const char* setting : {"centre", "subtract_mean"})
             CHECK_MESSAGE(std::count(p.settings.begin(), p.settings.end(), image + setting) == 1, p.name, " ", setting);
     }
+}
+
+// Facts 1.9, 3.4 and 3.9; errata M43, U21, U23 and U24.
+TEST_CASE("what a controller is told, what an update learns from, and what the authors' code does otherwise") {
+    const composition reconstructing{"impala_resnet", "lstm", "fifo_knn", "reconstruction", "vtrace"};
+    const std::string maze = "visible_goal_procedural_maze";
+    CHECK(after(reconstructing, "paper", maze)["wiring.last_action_reward"] == "false");
+    CHECK(after(reconstructing, "small", maze)["wiring.last_action_reward"] == "true");
+    CHECK(after(reconstructing, "paper", maze)["asynchronous.whole"] == "true");
+    CHECK(after(reconstructing, "small", maze)["asynchronous.whole"] == "false");
+    CHECK(after(acting_lstm, "paper", "t_maze")["wiring.last_action_reward"] == "true");
+    const auto told = after(memup_of_tokens, "paper", "copy"), theirs = after(memup_of_tokens, "published", "copy");
+    CHECK(told["learner.context.and_step"] == "false");
+    CHECK(theirs["learner.context.and_step"] == "true");
+    CHECK(told.number("learner.chosen_weight") == 1);
+    CHECK(theirs.number("learner.chosen_weight") == 0.1);
+    CHECK(told["learner.last"] == "0");
+    CHECK(theirs["learner.last"] == "10");
+    const auto acts = after(acting_memup, "paper", "t_maze"), published = after(acting_memup, "published", "t_maze");
+    for (const char* name : {"wiring.last_reward", "wiring.memory_alone"}) {
+        CHECK(acts[name] == "false");
+        CHECK(published[name] == "true");
+    }
+    CHECK(acts["learner.layers"] == "1");
+    CHECK(published["learner.layers"] == "2");
+    CHECK(acts.number("phases.memory.least_loss") == 0);
+    CHECK(published.number("phases.memory.least_loss") == 2e-5);
 }

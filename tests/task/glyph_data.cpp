@@ -240,3 +240,37 @@ TEST_CASE("the options choose the source") {
           "a task: stimuli 'mnist' do not serve, the task shows characters; expected builtin or omniglot");
     CHECK(said(glyph_use::any, {.stimuli = "mnits"}) == "unknown stimuli 'mnits'; did you mean 'mnist'?");
 }
+
+TEST_CASE("glyphs of 32 pixels: digits in a margin, characters and drawn ones at that size") {
+    const temporary_folder folder;
+    write_mnist(folder / "mnist");
+    write_omniglot(folder / "omniglot");
+    task_options options;
+    options.fidelity = "paper";
+    options.data = folder.path;
+    const auto usual = load_glyphs("perfect_recall", glyph_use::digits, options);
+    options.glyph_side = 32;
+    const auto large = load_glyphs("perfect_recall", glyph_use::digits, options);
+    CHECK(usual->side() == 28);
+    CHECK(large->side() == 32);
+    REQUIRE(large->size() == usual->size());
+    std::vector<float> small_image(28 * 28), image(32 * 32);
+    for (int id = 0; id < large->size(); ++id) {
+        usual->write(id, small_image.data());
+        large->write(id, image.data());
+        int different = 0;
+        for (int y = 0; y < 32; ++y)
+            for (int x = 0; x < 32; ++x) {
+                const bool inside = y >= 2 && y < 30 && x >= 2 && x < 30;
+                different += image[static_cast<std::size_t>(32 * y + x)] !=
+                             (inside ? small_image[static_cast<std::size_t>(28 * (y - 2) + x - 2)] : 0.0f);
+            }
+        CHECK(different == 0);
+    }
+    CHECK(load_glyphs("one_shot_recall", glyph_use::characters, options)->side() == 32);
+    options.data.clear();
+    CHECK(load_glyphs("perfect_recall", glyph_use::digits, options)->side() == 32);
+    options.glyph_side = 30;
+    CHECK_THROWS_WITH_AS(load_glyphs("perfect_recall", glyph_use::digits, options),
+                         "task.glyph_side: expected 14, 28 or 32, or 0 for the fidelity's, got 30", error);
+}

@@ -5,7 +5,9 @@
 //
 //   L = c_image sum_pixels BCE(i_t, sigma(logit)) + c_action 1/2 |a_{t-1} - a^|^2 + c_reward 1/2 (r_{t-1} - r^)^2
 //
-// Logits come from the encoder's own decoder applied to h_t; pixels are in [0, 1]. Terms are summed over the unroll.
+// Logits come from the encoder's own decoder applied to h_t; pixels are in [0, 1], rewards as they were paid: a goal of
+// 10 is not one of 1. Terms are summed over the unroll. Where `wiring.last_action_reward` feeds the controller what two
+// of the three terms ask for, they are learnt by copying; the preset `paper` does not (errata M11, M43).
 
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/loss.hpp>

@@ -6,7 +6,8 @@
 //   small      T-Maze-LNR-100 in a few seconds (docs/results/memup.md); ours
 //   paper      the tables of facts 3.8 and 3.9, with numbers of their own for corridors of 1000 (task.length)
 //   published  what the authors' code does where it differs: 64 sequences a batch, Adam 5e-4, r = 1 with the error of
-//              the moving averages for a detector, the step itself among the targets (errata U23)
+//              the moving averages for a detector, the step itself among the targets, the last reward into the memory,
+//              no update of it where the loss is below 2e-5, a policy of two layers on m_t alone (errata U23, U24)
 
 #include <array>
 #include <cstdint>
@@ -135,11 +136,14 @@ inline preset_table paper_acting_preset() {
 
 inline preset_table published_acting_preset() {
     preset_table all = paper_acting_preset();
-    return all
-        .of({.learner = of_ppo}, {{"steps", "100000000"}})
+    return all.of({.learner = of_ppo}, {{"steps", "100000000"}})
         .of({.learner = "memup_ppo"}, {{"task.length_spread", "10"},
                                        {"learner.memory.uncertainty", "errors"},
                                        {"learner.memory.current_weight", "1"},
+                                       {"learner.layers", "2"},
+                                       {"wiring.last_reward", "true"},
+                                       {"wiring.memory_alone", "true"},
+                                       {"phases.memory.least_loss", "0.00002"},
                                        {"phases.memory.batch", "64"},
                                        {"phases.memory.steps", "12800000"},
                                        {"phases.memory.optimiser.learning_rate", "0.0005"}})

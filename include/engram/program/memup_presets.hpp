@@ -7,8 +7,10 @@
 //              learns to copy over 60 or 120 steps in a minute (docs/results/memup.md)
 //   paper      ten digits and one query token; two LSTM layers of 128, dropout 0.1, K = 10, f = r = 20 (100 for
 //              T = 5020), batch 128, Adam 2e-4, averages every update
-//   published  what the authors' code does where it differs: f = 10, a head of 256, 20 000 updates of the predictor
-//              alone, then 1000 of the memory and 1000 of the predictor by turns, averages every 1000 updates
+//   published  what the authors' code does where it differs: f = 10, a head of 256 that sees e_k too, 20 000 updates of
+//              the predictor alone, then by turns 1000 of the memory, whose loss counts a tenth, and 1000 of the
+//              predictor on the last ten steps; averages every 1000 updates. An update is a rollout that has a target
+//              (ours)
 //   tuned      the paper's tasks and sizes, and what made them learn here (ours): f = 5, forget biases of 3, contexts
 //              that learn where the targets are, batch 32, Adam at 2e-3 that falls to 0
 //
@@ -86,7 +88,10 @@ inline preset_table published_memup_preset() {
                                          {"learner.hidden", "256,256"},
                                          {"learner.pretrain", "20000"},
                                          {"learner.block", "1000"},
-                                         {"learner.period", "1000"}});
+                                         {"learner.period", "1000"},
+                                         {"learner.context.and_step", "true"},
+                                         {"learner.chosen_weight", "0.1"},
+                                         {"learner.last", "10"}});
 }
 
 inline preset_table tuned_memup_preset() {

@@ -60,7 +60,8 @@ inline preset_table paper_suite_preset() {
         .of({.learner = "vtrace"}, {{"learner.discount", "0.98"},
                                     {"learner.baseline_cost", "0.5"},
                                     {"learner.entropy_cost", "0.01"},
-                                    {"wiring.last_action_reward", "false"}});
+                                    {"wiring.last_action_reward", "false"},
+                                    {"asynchronous.whole", "true"}});
     for (const auto& row : published_rows) {
         all.of({.task = row.task}, {{"rollout.environments", row.batch},
                                     {"rollout.unroll", row.unroll},
