@@ -101,18 +101,20 @@ ENGRAM_HD Number rounded_product(Number a, Number b) {
         return __dmul_rn(a, b);
 #elif defined(__CUDACC__)
     return a * b;  // nvcc does not know the barriers below; what it compiles acts and learns on the device
-#elif defined(__clang__)
+#else
+    // An empty statement that a compiler cannot see through, and that costs nothing. g++'s own barrier takes vectors
+    // apart.
     Number product = a * b;
 #if defined(__aarch64__)
     asm("" : "+w"(product));
 #elif defined(__AVX512F__)
     asm("" : "+v"(product));
-#elif defined(__SSE__)
+#elif defined(__SSE2__)
     asm("" : "+x"(product));
+#elif defined(__GNUC__) && !defined(__clang__)
+    if constexpr (std::floating_point<Number>) product = __builtin_assoc_barrier(product);
 #endif
     return product;
-#else
-    return __builtin_assoc_barrier(a * b);
 #endif
 }
 
