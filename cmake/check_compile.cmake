@@ -1,8 +1,9 @@
 # Compiles one file without making an object.
-#   MODE=header   the header SOURCE, included twice and alone, compiles
+#   MODE=header   the header SOURCE, included twice and alone, compiles without one of WARNINGS
 #   MODE=fail     SOURCE must not compile, and the message of its line 1 `// error: <fragment>` must appear
 #   MODE=cxx17    under the standard before, the first error of the header SOURCE is the sentence about C++20
-#   MODE=clang    clang++, whatever compiler builds the rest, takes SOURCE without a warning; skipped where it is missing
+#   MODE=clang    clang++, whatever compiler builds the rest, takes SOURCE without one of WARNINGS, with the further FLAGS;
+#                 skipped where it is missing
 #   MODE=host     nothing that SOURCE includes belongs to CUDA, also where a toolkit lies on the compiler's path
 #   MODE=twin     SOURCE compiles with -DENGRAM_TWIN: it fails for the stated reason and for no other
 #   MODE=once     parses the header SOURCE for those that include it anyway (cmake/parsed_once.cmake), into OUTPUT
@@ -12,6 +13,7 @@ list(REMOVE_DUPLICATES SYSTEM)
 # -isystem /usr/include would hide the compiler's own headers from #include_next.
 list(REMOVE_ITEM SYSTEM "${INCLUDE}" "/usr/include" "")
 list(TRANSFORM SYSTEM PREPEND "-isystem")
+string(REPLACE "|" ";" WARNINGS "${WARNINGS}")
 set(common "${COMPILER}" -std=c++20 "-I${INCLUDE}" ${SYSTEM})
 set(command ${common} -fsyntax-only)
 
@@ -35,7 +37,7 @@ if(MODE STREQUAL "header")
   set(unit "${SCRATCH}/${name}.cpp")
   file(WRITE "${unit}" "#include <${SOURCE}>\n#include <${SOURCE}>\n\
 #ifndef ENGRAM_VERSION_MAJOR\n#error it includes engram/version.hpp nowhere\n#endif\n")
-  list(APPEND command -Wall -Wextra "${unit}")
+  list(APPEND command ${WARNINGS} "${unit}")
 elseif(MODE STREQUAL "once")
   string(REGEX REPLACE "\\.[a-z]+$" "" unit "${OUTPUT}")
   file(WRITE "${unit}" "#include <${SOURCE}>\n")
@@ -51,7 +53,7 @@ elseif(MODE STREQUAL "clang")
   endif()
   list(REMOVE_AT command 0)
   list(PREPEND command "${clang}")
-  list(APPEND command -Wall -Wextra -Werror "${SOURCE}")
+  list(APPEND command ${WARNINGS} -Werror ${FLAGS} "${SOURCE}")
 elseif(MODE STREQUAL "host")
   list(APPEND command -M -x c++ "${SOURCE}")
 elseif(MODE STREQUAL "twin")

@@ -66,14 +66,17 @@ std::unique_ptr<Trainer> make_trainer(const configuration& config, const prepare
         phase_parts<Backend> parts;
         parts.trace = [&config, shape = run.agent.task](purpose why) { return traced<Backend>(config, shape, why); };
         parts.environments = make;
+        bool sees_reward = false;
+        for (const auto& s : config.model().settings()) {
+            if (s.name == "learner.memory.uncertainty") parts.detects = s.value == "quantiles";
+            if (s.name == "wiring.last_reward") sees_reward = s.value == "true";
+        }
         parts.play = std::make_shared<played_episodes>(
             run.info,
             [&run](const std::string& level, std::uint64_t own, std::uint32_t stream) {
                 return make_environment(run.info.name, level, 1, own, stream, run.options, run.stimuli);
             },
-            parts.trace(purpose::generating).discount);
-        for (const auto& s : config.model().settings())
-            if (s.name == "learner.memory.uncertainty") parts.detects = s.value == "quantiles";
+            parts.trace(purpose::generating).discount, sees_reward);
         return std::make_unique<Trainer>(run.agent, parts, config.run.phases, settings, seed, config.threads,
                                          config.steps);
     } else {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
 #include <limits>
-#include <unordered_set>
 
+#include <engram/core/bfloat16.hpp>
 #include <engram/evaluate/answers.hpp>
 #include <engram/program/configuration.hpp>
 #include <engram/program/presets.hpp>
@@ -32,8 +35,7 @@ std::string text_of(const json& value, const std::string& name, const std::strin
     return list;
 }
 
-void flatten_json(const json& object, const std::string& prefix, const std::string& source,
-                  std::vector<std::pair<std::string, std::string>>& pairs) {
+void flatten_json(const json& object, const std::string& prefix, const std::string& source, named_texts& pairs) {
     for (const auto& item : object.items()) {
         const std::string name = prefix.empty() ? item.key() : prefix + "." + item.key();
         // A long name would be copied into each of those below it.
@@ -45,10 +47,50 @@ void flatten_json(const json& object, const std::string& prefix, const std::stri
     }
 }
 
+std::string group_of(const std::string& name) {
+    return name.substr(0, name.find('.'));
+}
+
 bool is_run_setting(const std::string& name) {
-    const std::string group = name.substr(0, name.find('.'));
+    const std::string group = group_of(name);
     return group == "rollout" || group == "sequence" || group == "optimiser" || group == "asynchronous" ||
            group == "phases" || group == "task";
+}
+
+/// What a sentence that refuses a preset together with further settings should add: those values of the preset that it
+/// speaks of and that nothing further replaced. Sentences name a setting in full, or its group and the last part.
+std::string contradiction(const std::string& preset, const named_texts& given, const named_texts& further,
+                          const std::string& sentence) {
+    const auto is_letter = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
+    };
+    const auto speaks_of = [&](const std::string& word) {
+        for (auto at = sentence.find(word); at != sentence.npos; at = sentence.find(word, at + 1)) {
+            const auto end = at + word.size();
+            const bool begins = at == 0 || !is_letter(sentence[at - 1]);
+            const bool ends = end == sentence.size() || !is_letter(sentence[end]) || sentence[end] == '.';
+            if (begins && ends) return true;
+        }
+        return false;
+    };
+    const auto values = [](const named_texts& pairs) {
+        std::map<std::string, std::string> last;
+        for (const auto& [name, value] : pairs) last[name] = value;
+        return last;
+    };
+    const auto replaced = values(further);
+    std::string list;
+    bool about_further = false;
+    for (const auto& [name, value] : values(given)) {
+        const auto last = name.substr(name.rfind('.') + 1);
+        if (!speaks_of(name) && !(sentence.starts_with(group_of(name)) && speaks_of(last))) continue;
+        if (replaced.contains(name))
+            about_further = true;
+        else
+            list += (list.empty() ? "" : ", ") + name + "=" + value;
+    }
+    for (const auto& [name, value] : replaced) about_further |= speaks_of(name) || sentence.starts_with(group_of(name));
+    return list.empty() || !about_further ? "" : "; preset " + preset + " has " + list;
 }
 
 }  // namespace
@@ -65,9 +107,9 @@ json settings_to_json(const std::vector<setting>& settings) {
     return out;
 }
 
-std::vector<std::pair<std::string, std::string>> settings_from_json(const json& settings, const std::string& source) {
+named_texts settings_from_json(const json& settings, const std::string& source) {
     require(settings.is_object(), source, ": 'settings' must be an object");
-    std::vector<std::pair<std::string, std::string>> pairs;
+    named_texts pairs;
     flatten_json(settings, "", source, pairs);
     return pairs;
 }
@@ -79,11 +121,16 @@ std::vector<setting> configuration::settings() const {
     return all;
 }
 
-void configuration::set(const std::vector<std::pair<std::string, std::string>>& pairs) {
+void configuration::set(const named_texts& pairs) {
+    set_all(pairs);
+    for (const auto& pair : pairs) origin_[pair.first] = "--set";
+}
+
+void configuration::set_all(const named_texts& pairs) {
     if (pairs.empty()) return;
     std::vector<std::string> names;
     for (const auto& s : settings()) names.push_back(s.name);
-    std::vector<std::pair<std::string, std::string>> of_agent, of_run;
+    named_texts of_agent, of_run;
     for (const auto& pair : pairs) {
         require_known("setting", pair.first, names);
         (is_run_setting(pair.first) ? of_run : of_agent).push_back(pair);
@@ -95,28 +142,66 @@ void configuration::set(const std::vector<std::pair<std::string, std::string>>& 
 }
 
 void configuration::assign(const std::vector<std::string>& assignments) {
-    std::vector<std::pair<std::string, std::string>> pairs;
+    set(parse_assignments(assignments));
+}
+
+named_texts parse_assignments(const std::vector<std::string>& assignments) {
+    named_texts pairs;
     for (const std::string& text : assignments) {
         const auto equals = text.find('=');
         require(equals != text.npos, "--set expects name=value, got '", text, "'");
         pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
-    set(pairs);
+    return pairs;
 }
 
-void configuration::apply_preset(const std::string& name) {
+std::string configuration::origin_of(const std::string& setting) const {
+    const auto found = origin_.find(setting);
+    return found == origin_.end() ? "default" : found->second;
+}
+
+void configuration::apply_preset(const std::string& name, const named_texts& further) {
     const engram::preset& chosen = find_preset(name);
-    std::unordered_set<std::string> names{""};  // what asks for no setting
-    for (const auto& s : settings()) names.insert(s.name);
-    const auto has = [&](const std::string& wanted) { return names.contains(wanted); };
-    std::vector<std::pair<std::string, std::string>> pairs;
-    for (const auto& v : chosen.values)
-        if (has(v.setting) && has(v.with) && (v.task.empty() || v.task == task)) pairs.emplace_back(v.setting, v.value);
-    require(!pairs.empty(), "preset ", name, ": there is none for engram-", model_->name(),
+    preset_case now{.policies = model_->library_policies(), .task = task};
+    const auto is_task_option = [](const std::string& setting) { return setting.starts_with("task."); };
+    // Some lines depend on how long a sequence or a corridor is, which options of the task say.
+    named_texts options;
+    for (const auto& line : chosen.lines)
+        if (is_task_option(line.setting) && line.scope.covers(now)) options.emplace_back(line.setting, line.value);
+    std::copy_if(further.begin(), further.end(), std::back_inserter(options),
+                 [&](const auto& pair) { return is_task_option(pair.first); });
+    run_settings tried = run;
+    engram::set(tried, options);
+    now.length = tried.task.length;
+    const auto sequences = sequence_names();
+    if (model_->learns_sequences() && std::find(sequences.begin(), sequences.end(), task) != sequences.end())
+        now.steps = describe_sequence(task, tried.task).steps;
+
+    named_texts given;
+    std::map<std::string, std::string> origin;
+    std::int64_t length = steps;
+    for (const auto& line : chosen.lines) {
+        if (!line.scope.covers(now)) continue;
+        if (line.setting == "steps") {
+            length = parse<std::int64_t>(line.setting, line.value);
+            continue;
+        }
+        given.emplace_back(line.setting, line.value_in(now));
+        origin[line.setting] = line.of_a_task() ? "task" : "preset";
+    }
+    require(!given.empty(), "preset ", name, ": there is none for engram-", model_->name(),
             "; expected small or paper");
-    set(pairs);
+    named_texts pairs = given;
+    pairs.insert(pairs.end(), further.begin(), further.end());
+    try {
+        set_all(pairs);
+    } catch (const error& problem) {
+        fail(problem.what(), contradiction(name, given, further, problem.what()));
+    }
+    for (const auto& pair : further) origin[pair.first] = "--set";
+    origin_ = std::move(origin);
     preset = name;
-    steps = chosen.steps_of(task);
+    steps = length;
 }
 
 product_precision configuration::products_on(const std::string& device_name) const {
@@ -125,6 +210,14 @@ product_precision configuration::products_on(const std::string& device_name) con
     require(device_name == "cpu", "--products ", products, ": products in bfloat16 are the host's, --device ",
             device_name, " has float ones; expected --products float or --device cpu");
     return product_precision::bfloat16;
+}
+
+void configuration::note_slow_products() const {
+    if (products == "float" || bfloat16_products) return;
+    std::fprintf(stderr,
+                 "engram-%s: --products bfloat16: this program was compiled for a processor without AVX-512 BF16; the "
+                 "products are rounded alike and take longer than those of float\n",
+                 model_->name().c_str());
 }
 
 json configuration::to_json() const {
@@ -182,10 +275,11 @@ void configuration::from_json(const json& content, const std::string& source) {
     threads = static_cast<int>(number("threads", 1, std::numeric_limits<int>::max()));
     const auto pairs = settings_from_json(*has("settings"), source);
     try {
-        set(pairs);
+        set_all(pairs);
     } catch (const error& problem) {
         fail(source, ": ", problem.what());
     }
+    origin_.clear();
 }
 
 prepared_run::prepared_run(const configuration& config)

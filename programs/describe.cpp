@@ -27,18 +27,16 @@ task_shape shape_of_task(const configuration& config) {
 
 }  // namespace
 
-int describe(ablation& model, const arguments& a) {
+std::string description(ablation& model, const arguments& a) {
     if (a.device) {
         const device_runs& on = find_device(model, *a.device);
-        fmt::print("{}: {}\n", on.name(), on.about());
-        return 0;
+        return fmt::format("{}: {}\n", on.name(), on.about());
     }
     configuration config(model);
     const auto tasks = tasks_of(model);
     config.task = a.task.value_or(tasks.front());
     require_task(model, config.task);
-    config.apply_preset(a.preset.value_or("small"));
-    config.assign(a.set);
+    config.apply_preset(a.preset.value_or("small"), parse_assignments(a.set));
     const auto agent = model.trace(shape_of_task(config), 1);
 
     std::string out = fmt::format("{} (preset {}, task {})\n\npolicies\n", model.name(), config.preset, config.task);
@@ -58,9 +56,15 @@ int describe(ablation& model, const arguments& a) {
                 100.0 * static_cast<double>(agent.store->total() - p.parameters) / static_cast<double>(p.parameters));
     out += "\nsettings\n";
     width = 0;
+    std::size_t values = 0;
     const auto settings = config.settings();
-    for (const auto& s : settings) width = std::max(width, s.name.size());
-    for (const auto& s : settings) out += fmt::format("  {:<{}}  {}\n", s.name, width, s.value);
+    for (const auto& s : settings) {
+        width = std::max(width, s.name.size());
+        values = std::max(values, s.value.size());
+    }
+    for (const auto& s : settings)
+        out += fmt::format("  {:<{}}  {:<{}}  {}\n", s.name, width, s.value, std::min<std::size_t>(values, 24),
+                           config.origin_of(s.name));
     out += "\ndevices\n";
     for (const auto* on : devices_of(model))
         out += fmt::format("  {:<12}{}\n", on->name(), on->refusal().empty() ? on->about() : on->refusal());
@@ -78,8 +82,7 @@ int describe(ablation& model, const arguments& a) {
             for (const auto& level : t.levels) out += " " + level;
             out += "\n";
         }
-        std::fputs(out.c_str(), stdout);
-        return 0;
+        return out;
     }
     for (const auto& t : all_tasks(config.run.task)) {
         out += fmt::format(
@@ -88,7 +91,11 @@ int describe(ablation& model, const arguments& a) {
         for (const auto& level : t.levels) out += " " + level;
         out += "\n";
     }
-    std::fputs(out.c_str(), stdout);
+    return out;
+}
+
+int describe(ablation& model, const arguments& a) {
+    std::fputs(description(model, a).c_str(), stdout);
     return 0;
 }
 

@@ -23,12 +23,13 @@ int evaluate(ablation& model, const arguments& a) {
     const int episodes = a.episodes ? parse<int>("--episodes", *a.episodes) : 100;
     require(episodes > 0, "--episodes: expected 1 or more, got ", episodes);
     const bool sequences = model.learns_sequences();
-    const auto known = sequences ? describe_sequence(config.task, config.run.task).levels
+    const auto known = sequences ? describe_sequence(config.task, config.run.task).known_levels()
                                  : describe_task(config.task, config.run.task).levels;
     for (const auto& level : a.level) require_known("level", level, known);
     require(file_exists(paths.checkpoint()), paths.folder, " holds no checkpoint yet; train it first");
     const auto file = safetensors::read(paths.checkpoint());
     check_checkpoint(file, config, false);
+    config.note_slow_products();
     json summary = file_exists(paths.summary()) ? read_json(paths.summary())
                                                 : json{{"ablation", model.name()}, {"task", config.task}};
     const auto episode_seed = static_cast<std::uint64_t>(seed);
@@ -42,8 +43,12 @@ int evaluate(ablation& model, const arguments& a) {
         load_weights(file, acting->store());
         if (!evaluate_levels(*acting, a.level, episodes, episode_seed, interrupted, summary)) return 130;
     }
+    json kept = summary;
+    if (sequences)
+        for (const auto& level : describe_sequence(config.task, config.run.task).asked_levels)
+            kept["levels"].erase(level);
     try {
-        write_json(paths.summary(), summary);
+        write_json(paths.summary(), kept);
         if (acting) record_retrieval(*acting, model.name(), episode_seed, paths.retrieval());
     } catch (const error& problem) {
         throw run_error(problem.what());

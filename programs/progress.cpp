@@ -13,6 +13,8 @@ namespace engram {
 
 namespace {
 
+constexpr double between_lines = 20;  // seconds, where there is no terminal
+
 std::string count_text(double n) {
     return n >= 1e6   ? fmt::format("{:.2f} M", n / 1e6)
            : n >= 1e3 ? fmt::format("{:.1f} k", n / 1e3)
@@ -27,7 +29,8 @@ std::string time_text(double seconds) {
 
 }  // namespace
 
-progress_bar::progress_bar(bool quiet, std::int64_t first_step, std::int64_t last_step, std::string what, double best)
+progress_bar::progress_bar(bool quiet, std::int64_t first_step, std::int64_t last_step, std::string what, double best,
+                           const std::string& follows)
     : on_(!quiet),
       terminal_(::isatty(2) == 1),
       first_(first_step),
@@ -35,7 +38,13 @@ progress_bar::progress_bar(bool quiet, std::int64_t first_step, std::int64_t las
       what_(std::move(what)),
       best_(best),
       start_(clock::now()),
-      shown_(start_) {}
+      shown_(start_) {
+    if (!on_ || terminal_ || last_ <= first_) return;
+    std::fprintf(stderr, "%s of %s steps to go, a line every %.0f s%s\n",
+                 count_text(static_cast<double>(last_ - first_)).c_str(),
+                 count_text(static_cast<double>(last_)).c_str(), between_lines, follows.c_str());
+    std::fflush(stderr);
+}
 
 progress_bar::~progress_bar() {
     finish();
@@ -45,7 +54,7 @@ void progress_bar::show(std::int64_t step, double value) {
     if (!on_) return;
     const auto now = clock::now();
     const double since = std::chrono::duration<double>(now - shown_).count();
-    if (since < (terminal_ ? 0.2 : 30.0) && !(terminal_ && step >= last_)) return;
+    if (since < (terminal_ ? 0.2 : between_lines) && !(terminal_ && step >= last_)) return;
     shown_ = now;
     const std::string text = line(step, value, std::chrono::duration<double>(now - start_).count());
     std::fprintf(stderr, terminal_ ? "\r%s\033[K" : "%s\n", text.c_str());

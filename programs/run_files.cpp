@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -167,6 +168,9 @@ bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& le
                                     {"unit", run.info.unit},
                                     {"maximum", static_cast<double>(about.maximum_reward)},
                                     {"random", static_cast<double>(about.random_reward)}};
+        if (!run.info.seeks_goal) continue;
+        summary["levels"][level]["steps_to_goal"] = score.goals.steps;
+        summary["levels"][level]["reached_goal"] = score.goals.episodes;
     }
     return true;
 }
@@ -196,6 +200,7 @@ bool evaluate_levels(prepared_sequences& run, const std::vector<std::string>& le
                 out["recall_over_first_sight"] = score.recall_over_first_sight();
             }
         }
+        if (std::find(info.levels.begin(), info.levels.end(), level) == info.levels.end()) continue;
         // What was held out speaks for the model where there is such a level.
         if (level == info.levels.front() && info.levels.size() > 1 && summary.contains("elbo")) continue;
         summary["kl_per_step"] = score.divergence;

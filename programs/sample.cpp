@@ -79,6 +79,7 @@ int sample(ablation& model, const arguments& a) {
     require(file_exists(paths.checkpoint()), paths.folder, " holds no checkpoint yet; train it first");
     const auto file = safetensors::read(paths.checkpoint());
     check_checkpoint(file, config, false);
+    config.note_slow_products();
     const auto prepared = on.prepare(config);
     const prepared_run& run = *prepared;
     load_weights(file, run.store());

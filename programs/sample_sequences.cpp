@@ -120,12 +120,13 @@ int sample_sequences(const device_runs& on, const configuration& config, const a
     check_checkpoint(file, config, false);
     const auto run = on.prepare_sequences(config);
     run->load_weights(file);
+    require(run->gives_answers() || run->generates(), "sample: engram-", config.model().name(), " generates no frames");
+    config.note_slow_products();
     if (run->gives_answers()) {
         const std::string folder = a.out.value_or(paths.folder + "/sample");
         make_folder(folder);
         return sample_answers(*run, level, static_cast<std::uint64_t>(seed), folder);
     }
-    require(run->generates(), "sample: engram-", config.model().name(), " generates no frames");
 
     const auto d = run->draw(level, static_cast<std::uint64_t>(seed), sampled_sequences, alone);
     const std::string folder = a.out.value_or(paths.folder + "/sample");

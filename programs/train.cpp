@@ -26,7 +26,14 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     if (again) config.from_json(read_json(paths.config()), paths.config());
     if (!again && !a.task) fail(a.resume ? "train: there is no run to resume in " + paths.folder : no_task());
     if (a.task) config.task = *a.task;
-    if (a.preset ? !again || *a.preset != config.preset : !again) config.apply_preset(a.preset.value_or("small"));
+    named_texts further;
+    if (a.data) further.emplace_back("task.data", *a.data);
+    if (a.stimuli) further.emplace_back("task.stimuli", *a.stimuli);
+    for (const auto& pair : parse_assignments(a.set)) further.push_back(pair);
+    if (a.preset ? !again || *a.preset != config.preset : !again)
+        config.apply_preset(a.preset.value_or("small"), further);
+    else
+        config.set(further);
     if (a.seed) config.seed = whole_number("--seed", *a.seed, 0);
     if (a.steps) config.steps = whole_number("--steps", *a.steps, 1);
     if (a.evaluate) config.evaluation_episodes = whole_number("--evaluate", *a.evaluate, 0);
@@ -43,16 +50,9 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     if (a.mode) config.mode = *a.mode;
     if (a.device) config.device = *a.device;
     if (a.products) config.products = *a.products;
-    if (a.data) config.set({{"task.data", *a.data}});
-    if (a.stimuli) config.set({{"task.stimuli", *a.stimuli}});
-    config.assign(a.set);
     require_known("mode", config.mode, std::vector<std::string>{"synchronous", "asynchronous"});
     (void)find_device(config.model(), config.device);
-    if (config.products_on(config.device) == product_precision::bfloat16 && !bfloat16_products)
-        std::fprintf(stderr,
-                     "engram-%s: --products bfloat16: this program was compiled for a processor without AVX-512 BF16; "
-                     "the products are rounded alike and take longer than those of float\n",
-                     config.model().name().c_str());
+    (void)config.products_on(config.device);
     const bool sequences = config.model().learns_sequences();
     require(config.model().learns() != learning_kind::phases || config.mode == "synchronous", "--mode ", config.mode,
             ": engram-", config.model().name(), " trains in phases, and each of them is synchronous");

@@ -89,6 +89,7 @@ public:
     }
 
     int go() {
+        config_.note_slow_products();
         const auto start = clock::now();
         row_start_ = start;
         row_first_step_ = job_.steps();
@@ -130,7 +131,8 @@ private:
 
     template <class Seconds>
     void train(Seconds seconds) {
-        progress_bar bar(quiet_, job_.steps(), config_.steps, job_.headline_name(), job_.headline_best());
+        progress_bar bar(quiet_, job_.steps(), config_.steps, job_.headline_name(), job_.headline_best(),
+                         "; everything is written to " + paths_.folder);
         // Multiples of fixed intervals, so that a resumed run stops at the same places.
         const auto after = [&](std::int64_t interval) { return (job_.steps() / interval + 1) * interval; };
         const std::int64_t row_interval = std::max(5 * job_.steps_an_update(), config_.steps / 400);

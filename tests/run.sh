@@ -1,7 +1,7 @@
 #!/bin/sh
-# run.sh <executable of many tests> <executable of one> <source>: the test cases of one source. ENGRAM_TESTS_ALONE=1 takes
-# the small executable, the one to build while a single test is worked on.
-if [ -n "${ENGRAM_TESTS_ALONE:-}" ]; then
-    exec "$2"
+# run.sh <executable of many tests> <executable of one> <source>: the test cases of one source, by the executable that was
+# built last: a single test is built alone while it is worked on. ENGRAM_EMULATOR runs what another processor would.
+if [ ! -e "$1" ] || [ "$2" -nt "$1" ]; then
+    exec ${ENGRAM_EMULATOR:-} "$2"
 fi
-exec "$1" "--source-file=*/tests/$3"
+exec ${ENGRAM_EMULATOR:-} "$1" "--source-file=*/tests/$3"

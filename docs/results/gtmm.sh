@@ -21,8 +21,8 @@ job() {
     local task=${1%_20} model=$2 seed=$3 out=$runs/$1/$2-$3 with=()
     [[ $1 != *_20 || $seed == 1 ]] || return 0
     case $1-$2 in
-        similarity_cued_recall-lru_gtmm) with+=(--steps 3000000 --task.items 10 --memory.slots 75) ;;
-        similarity_cued_recall-*) with+=(--steps 3000000 --task.items 10) ;;
+        similarity_cued_recall-lru_gtmm | similarity_cued_recall-vrnn) with+=(--steps 3000000 --task.items 10) ;;
+        similarity_cued_recall-*) with+=(--steps 3000000 --task.items 10 --memory.slots 25) ;;
     esac
     grep -qs '"finished": true' "$out/summary.json" && return
     [[ $task == rotation ]] || with+=(--data "$data")
@@ -35,6 +35,14 @@ for seed in "${seeds[@]}"; do
         for model in "${models[@]}"; do job "$task" "$model" "$seed"; done
     done
 done | xargs -r -P 2 -d '\n' -n 1 bash -c
+
+# Who has stored the parity is surprised by a last image of the other one: the column "last KL" of both levels.
+for seed in "${seeds[@]}"; do
+    for model in "${models[@]}"; do
+        "$ENGRAM_BIN/engram-$model" evaluate --from "$runs/parity_recall/$model-$seed" --episodes 1000 \
+            --level holdout_interpolate --level wrong_parity | tee "$runs/parity_recall/$model-$seed.parity.txt"
+    done
+done
 
 for task in "${tasks[@]}"; do
     for model in "${models[@]}"; do

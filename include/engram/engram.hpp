@@ -77,6 +77,7 @@
 #include <engram/graph/plan.hpp>
 #include <engram/graph/program.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/graph/snapshot.hpp>
 
 #include <engram/encoder/gtmm_vision.hpp>
 #include <engram/encoder/identity.hpp>

@@ -15,6 +15,7 @@
 #include <engram/evaluate/measure_references.hpp>
 #include <engram/evaluate/mixed_runs.hpp>
 #include <engram/evaluate/report_page.hpp>
+#include <engram/evaluate/run_rows.hpp>
 #include <engram/io/file.hpp>
 #include <engram/program/compiled_tasks.hpp>
 
@@ -23,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* usage =
-    "usage: engram-report RUN... [--out FILE] [--csv FILE] [--title TEXT]\n"
+    "usage: engram-report RUN... [--out FILE] [--csv FILE] [--runs FILE] [--title TEXT] [--median]\n"
     "       engram-report --measure-references EPISODES\n"
     "       engram-report --version\n\n"
     "Compares runs (folders that train and evaluate wrote): prints a table, writes one HTML page and the table as "
@@ -31,19 +32,22 @@ constexpr const char* usage =
     "as CSV they stand beside the table, with the ending .heatmap.csv.\n\n"
     "  --out FILE     the page; default: report.html in the folder that holds the runs\n"
     "  --csv FILE     the table; default: beside the page, with the ending .csv\n"
+    "  --runs FILE    CSV with a row for each run and level, to be kept; written only if it is named\n"
     "  --title TEXT   the page's headline in place of the one that the data give\n"
+    "  --median       learning curves are medians over seeds, as in the MRA paper; without it, means\n"
     "  --measure-references EPISODES   play the suite with random actions and with the oracle, and print the header\n"
     "                 that holds what they earn (include/engram/evaluate/reference_table.hpp)\n";
 
 struct options {
     std::vector<std::string> runs;
-    std::string out, csv, title, references;
-    bool help = false, version = false;
+    std::string out, csv, title, references, rows;
+    bool help = false, version = false, median = false;
 };
 
 options parse(int argc, char** argv) {
     options o;
-    const std::vector<std::string> flags{"--out", "--csv", "--title", "--measure-references", "--help", "--version"};
+    const std::vector<std::string> flags{"--out",    "--csv",  "--runs",   "--title", "--measure-references",
+                                         "--median", "--help", "--version"};
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         if (!word.starts_with("-") || word == "-") {
@@ -60,9 +64,15 @@ options parse(int argc, char** argv) {
             o.version = true;
             continue;
         }
+        if (flag == "--median") {
+            engram::require(equals == std::string::npos, "--median takes no value");
+            o.median = true;
+            continue;
+        }
         engram::require_known("flag", flag, flags);
         std::string& value = flag == "--out"     ? o.out
                              : flag == "--csv"   ? o.csv
+                             : flag == "--runs"  ? o.rows
                              : flag == "--title" ? o.title
                                                  : o.references;
         if (equals != std::string::npos) {
@@ -101,13 +111,17 @@ int report(const options& o) {
         seen.push_back(real);
         runs.push_back(std::move(run));
     }
-    const engram::report_page page(runs, o.title);
+    const engram::report_page page(runs, o.title, o.median ? engram::curve_middle::median : engram::curve_middle::mean);
     const std::string out = !o.out.empty() ? o.out : (common_parent(o.runs) / "report.html").string();
     const std::string csv = !o.csv.empty() ? o.csv : fs::path(out).replace_extension(".csv").string();
     engram::require(fs::path(out).lexically_normal() != fs::path(csv).lexically_normal(),
                     "--out and --csv name the same file ", out);
+    for (const auto& other : {out, csv})
+        engram::require(o.rows.empty() || fs::path(o.rows).lexically_normal() != fs::path(other).lexically_normal(),
+                        "--runs names the file ", other, " as well");
     engram::write_file(out, page.html());
     engram::write_file(csv, engram::comparison_csv(page.tasks()));
+    if (!o.rows.empty()) engram::write_file(o.rows, engram::run_rows(runs));
     for (const auto& task : page.tasks()) {
         std::printf("%s\n", engram::comparison_text(task).c_str());
         for (const auto& sentence : engram::mixed_runs(task)) std::printf("%s\n\n", sentence.c_str());
@@ -132,7 +146,8 @@ int report(const options& o) {
 int main(int argc, char** argv) {
     try {
         const options o = parse(argc, argv);
-        if (o.help) {
+        // A run folder may be called help.
+        if (o.help || argc == 1 || (argc == 2 && o.runs == std::vector<std::string>{"help"} && !fs::exists("help"))) {
             std::fputs(usage, stdout);
             return 0;
         }

@@ -266,3 +266,15 @@ TEST_CASE("commands of the pages exist, with their flags") {
 TEST_CASE("the page of tasks has every task") {
     checker().check_tasks(read_lines(root() / "docs/guide/task.md"));
 }
+
+TEST_CASE("programs that stand alone help whoever asks, or asks for nothing") {
+    for (const char* program : {"engram-tasks", "engram-report"})
+        for (const char* asked : {"", " help", " --help", " -h"}) {
+            std::string text =
+                output_of("cd / && " + std::string(ENGRAM_BIN_DIR) + "/" + program + asked + "; echo =$?");
+            CAPTURE(program);
+            CAPTURE(asked);
+            CHECK(text.ends_with("=0\n"));
+            CHECK(has_word(text, program == std::string("engram-tasks") ? "list" : "--measure-references"));
+        }
+}

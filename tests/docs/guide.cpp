@@ -96,13 +96,7 @@ TEST_CASE("a policy is put through the laws and through central differences") {
 
     for (const std::string& sentence : broken_laws(model)) FAIL_CHECK(sentence);
 
-    const auto report =
-        check_gradients<cpu<double>>(*model.g, model.store, {.steps = 5, .batch = 2, .gradients = true, .replay = true},
-                                     [&](program<cpu<double>>& p) {
-                                         for (const auto& name : p.state_names())
-                                             std::fill(p.state(name).begin(), p.state(name).end(), 0);
-                                         fill_randomly(p, model, 1);
-                                     });
+    const auto report = check_gradients(model);
     CHECK_MESSAGE(report.worst < 1e-6, report.where);
     // [laws]
     CHECK(report.compared > 80);

@@ -185,8 +185,9 @@ TEST_CASE("the settings' tables") {
     out +=
         "Every number of a model or a run is a setting: `--set memory.slots=2048`, or `--memory.slots 2048`. The "
         "defaults here are those of the\nlibrary; a preset (`small`, `paper`, `published`, `tuned`) replaces some of "
-        "them, task by task, and `describe --preset P --task T` prints what then\nholds. A list is written "
-        "`64,64`. An unknown name, a text of the wrong type or a value out of range is one sentence and exit "
+        "them, policy by policy and task by task, and\n`describe --preset P --task T` prints what then holds and "
+        "where each value comes from. A list is written `64,64`.\nAn unknown name, a text of the wrong type or a value "
+        "out of range is one sentence and exit "
         "code 2.\n";
     const auto all = policies();
     for (const auto& [slot, title] : slots) {
@@ -217,67 +218,114 @@ TEST_CASE("the settings' tables") {
     compare_file("docs/reference/settings.md", out);
 }
 
+namespace {
+
+/// A function as the table shows it.
+struct operation_line {
+    std::string name, signature, gives, said, header;
+};
+
+/// "const std::vector<var<Backend>>& x" is "vector<var> x": what a reader needs of a type.
+std::string in_short(std::string text) {
+    for (const auto& [long_form, short_form] : std::vector<std::pair<std::string, std::string>>{
+             {"<Backend>", ""}, {"std::", ""}, {"const ", ""}, {"engram::", ""}, {"&", ""}, {"<real>", ""}}) {
+        for (std::size_t at; (at = text.find(long_form)) != text.npos;) text.replace(at, long_form.size(), short_form);
+    }
+    return std::regex_replace(strip(text), std::regex("\\bvariable\\b"), "var");
+}
+
+/// The functions of a header that take variables or a graph, with the remarks above them; `indent` is that of a member
+/// function in a class.
+std::vector<operation_line> operations_in(const fs::path& file, const std::string& indent) {
+    static const std::regex function(
+        R"(^(?:\[\[nodiscard\]\] )?(?:inline )?([A-Za-z_][A-Za-z_:<>, 0-9]*) ([a-z_]+)\((.*)$)");
+    std::vector<operation_line> all;
+    const auto lines = read_lines(file);
+    std::string said;
+    bool inside = false;  // of namespace detail
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        if (!lines[i].starts_with(indent)) {
+            if (lines[i].empty()) said.clear();
+            continue;
+        }
+        const auto line = lines[i].substr(indent.size());
+        if (line.starts_with("///")) {
+            said += (said.empty() ? "" : " ") + strip(line.substr(3));
+            continue;
+        }
+        if (line.starts_with("template") || line.starts_with("    requires")) continue;
+        inside |= line == "namespace detail {";
+        inside &= line != "}  // namespace detail";
+        std::smatch found;
+        if (!inside && std::regex_search(line, found, function) && found.str(1) != "return") {
+            operation_line f{found[2], "", in_short(found[1]), said, file.filename().string()};
+            // To the bracket that closes the arguments.
+            std::string rest = found[3];
+            std::size_t end = 0;
+            for (int depth = 1; depth > 0; ++end) {
+                if (end == rest.size()) rest += " " + strip(lines[++i]);
+                depth += rest[end] == '(' ? 1 : rest[end] == ')' ? -1 : 0;
+            }
+            f.signature = in_short(rest.substr(0, end - 1));
+            if (!indent.empty() || rest.find("var<") < end || rest.find("graph<") < end) all.push_back(f);
+        }
+        said.clear();
+    }
+    return all;
+}
+
+}  // namespace
+
 TEST_CASE("the operations' table") {
-    static const std::regex function(R"(^(?:inline )?(?:var<Backend>|knn_recall<Backend>|auto|void) ([a-z_]+)\((.*)$)"),
-        argument(R"(([a-z_]+)( = [^,]*)?$)");
+    const fs::path graph = root() / "include/engram/graph";
     std::string out = "# Operations\n\n";
     out += generated;
     out +=
-        "What a policy is made of, in `engram/graph/ops/`. Values are [T, B, columns] unless said; every operation "
-        "has a name, which errors\nshow. Pointwise maths of any kind is `map` with a functor; a range of columns "
-        "is `x.columns(first, count)`.\n\n| operation | what it gives | header |\n|---|---|---|\n";
+        "What a policy is made of. Values are [T, B, columns] unless said; every operation has a name, which errors "
+        "show. "
+        "Pointwise maths of any\nkind is `map` with a functor; a range of columns is `x.columns(first, count)`. Types "
+        "are "
+        "written short: `var` is `engram::var<Backend>`,\n`string` is `const std::string&`; what stands behind `=` may "
+        "be "
+        "left out.\n";
+    std::set<std::string> shown;
+    const auto add = [&](const operation_line& f, const std::string& before = "") {
+        CHECK_MESSAGE(!f.said.empty(), f.name, " has no docstring");
+        out += "| `" + before + f.name + "(" + cell(f.signature) + ")` | " +
+               (f.gives == "void" ? "" : "`" + cell(f.gives) + "`") + " | " + cell(f.said) + " | `" + f.header +
+               "` |\n";
+        shown.insert(f.name);
+    };
+    const std::string head = "| operation | type | what it gives | header |\n|---|---|---|---|\n";
+
+    out += "\n## Of a graph\n\nCalled as `g.input(...)`, in `engram/graph/`.\n\n" + head;
+    std::set<std::string> members{"input", "state", "declare", "declare_linear", "scope", "hold"};
+    for (const auto& f : operations_in(graph / "graph.hpp", "    "))
+        if (members.erase(f.name) == 1) add(f, "g.");
+    CHECK_MESSAGE(members.empty(), "graph.hpp has no ", members.empty() ? "" : *members.begin());
+    for (const auto* file : {"graph.hpp", "scan.hpp"})
+        for (const auto& f : operations_in(graph / file, "")) add(f);
+
+    out += "\n## Of variables\n\nIn `engram/graph/ops/`.\n\n" + head;
     std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(root() / "include/engram/graph/ops")) files.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(graph / "ops")) files.push_back(entry.path());
     std::sort(files.begin(), files.end());
-    int operations = 0;
-    for (const auto& file : files) {
-        const auto lines = read_lines(file);
-        std::string said;
-        bool inside = false;  // of namespace detail
-        for (std::size_t i = 0; i < lines.size(); ++i) {
-            std::smatch found;
-            if (lines[i].starts_with("///")) {
-                said += (said.empty() ? "" : " ") + strip(lines[i].substr(3));
-                continue;
-            }
-            if (lines[i].starts_with("template") || lines[i].starts_with("    requires")) continue;
-            inside |= lines[i] == "namespace detail {";
-            inside &= lines[i] != "}  // namespace detail";
-            // A function of variables; what begins with add_ or apply_ is what others are made of.
-            if (!inside && std::regex_search(lines[i], found, function) &&
-                (found.str(2).find("var<") != std::string::npos || found.str(2).find("graph<") != std::string::npos) &&
-                (found.str(1) == "add_loss" ||
-                 !(found.str(1).starts_with("add_") || found.str(1).starts_with("apply_")))) {
-                std::string all = found[2];
-                while (all.find(')') == all.npos || all.find('{') == all.npos) all += " " + strip(lines[++i]);
-                all = all.substr(0, all.rfind(')'));
-                std::string names;
-                int depth = 0;
-                std::string part;
-                for (const char c : all + ",") {
-                    depth += c == '<' || c == '(' ? 1 : c == '>' || c == ')' ? -1 : 0;
-                    if (c != ',' || depth > 0) {
-                        part += c;
-                        continue;
-                    }
-                    std::smatch last;
-                    REQUIRE(std::regex_search(part, last, argument));
-                    names += (names.empty() ? "" : ", ") + last.str(1);
-                    part.clear();
-                }
-                CHECK_MESSAGE(!said.empty(), found.str(1), " has no docstring");
-                out += "| `" + found.str(1) + "(" + names + ")` | " + cell(said) + " | `" + file.filename().string() +
-                       "` |\n";
-                ++operations;
-            }
-            said.clear();
-        }
-    }
-    CHECK(operations > 30);
+    // Of what begins with add_ or apply_, which others are made of, these three are for users.
+    const std::set<std::string> made{"add_loss", "add_knn_memory", "add_dnc_link"};
+    for (const auto& file : files)
+        for (const auto& f : operations_in(file, ""))
+            if (made.count(f.name) == 1 ||
+                !(f.name.starts_with("add_") || f.name.starts_with("apply_") || f.name == "make_operation"))
+                add(f);
+    CHECK(shown.size() > 50);
+    for (const auto* name :
+         {"hold", "stop_gradient", "split_columns", "scan", "vtrace_targets", "generalised_advantage", "split_channels",
+          "clear_rows", "temporal_link", "knn_read", "map"})
+        CHECK_MESSAGE(shown.count(name) == 1, name, " is missing");
     compare_file("docs/reference/operations.md", out);
 }
 
-TEST_CASE("every id of a source that the headers cite is explained") {
+TEST_CASE("every id of a source that headers, tests, programs and pages cite is explained") {
     std::set<std::string> explained;
     static const std::regex row(R"(^\| *((facts|errata) [0-9A-Z.]+) *\|)");
     for (const auto& line : read_lines(root() / "docs/reference/sources.md")) {
@@ -288,10 +336,14 @@ TEST_CASE("every id of a source that the headers cite is explained") {
         errata(R"(errata (([MUG][0-9]+)((, | and | to )[MUG][0-9]+)*))"), number(R"([0-9]\.[0-9]+)"),
         letter(R"([MUG][0-9]+)");
     int cited = 0;
-    for (const auto& entry : fs::recursive_directory_iterator(root() / "include")) {
-        if (!entry.is_regular_file()) continue;
+    std::vector<fs::path> files;
+    for (const char* folder : {"include", "tests", "programs", "examples", "benchmarks", "docs"})
+        for (const auto& entry : fs::recursive_directory_iterator(root() / folder))
+            for (const char* ending : {".hpp", ".cpp", ".cuh", ".cu", ".md"})
+                if (entry.is_regular_file() && entry.path().extension() == ending) files.push_back(entry.path());
+    for (const auto& path : files) {
         std::string text;
-        for (const auto& line : read_lines(entry.path())) {
+        for (const auto& line : read_lines(path)) {
             const auto from = line.find_first_not_of(" /");
             text += (from == line.npos ? "" : line.substr(from)) + " ";
         }
@@ -300,7 +352,7 @@ TEST_CASE("every id of a source that the headers cite is explained") {
                 const std::string ids = (*at)[1];
                 for (std::sregex_iterator one(ids.begin(), ids.end(), *id); one != end; ++one) {
                     const std::string name = word + one->str();
-                    CHECK_MESSAGE(explained.count(name) == 1, entry.path().filename().string(), " cites ", name);
+                    CHECK_MESSAGE(explained.count(name) == 1, path.filename().string(), " cites ", name);
                     ++cited;
                 }
             }

@@ -46,7 +46,7 @@ TEST_CASE("the band spans the seeds where all of them are; longer ones get a tai
     REQUIRE(!band.x.empty());
     CHECK(band.x.back() == 500);
     for (std::size_t i = 0; i < band.x.size(); ++i) {
-        CHECK(band.mean[i] == doctest::Approx(2.5));
+        CHECK(band.middle[i] == doctest::Approx(2.5));
         CHECK(band.low[i] == doctest::Approx(1));
         CHECK(band.high[i] == doctest::Approx(4));
     }
@@ -54,6 +54,32 @@ TEST_CASE("the band spans the seeds where all of them are; longer ones get a tai
     CHECK(band.tails[0].x.front() == 500);
     CHECK(band.tails[0].x.back() == 1000);
     CHECK(band_of_runs({&c}, "reward", curve_grid(1000)).x.empty());
+}
+
+TEST_CASE("the middle of a band is the mean, or the median if that is asked for") {
+    const auto a = with_metrics("step,reward\n0,1\n500,1\n"), b = with_metrics("step,reward\n0,10\n500,10\n");
+    const auto c = with_metrics("step,reward\n0,4\n500,4\n"), d = with_metrics("step,reward\n0,5\n500,5\n");
+    const auto grid = curve_grid(500, 10);
+    const auto middle = [&](const std::vector<const run_record*>& runs, curve_middle which) {
+        return band_of_runs(runs, "reward", grid, which).middle.at(5);
+    };
+    CHECK(middle({&a, &b, &c}, curve_middle::mean) == doctest::Approx(5));
+    CHECK(middle({&a, &b, &c}, curve_middle::median) == doctest::Approx(4));
+    CHECK(middle({&a, &b, &c, &d}, curve_middle::median) == doctest::Approx(4.5));
+    CHECK(band_of_runs({&a, &b, &c}, "reward", grid, curve_middle::median).high.at(5) == doctest::Approx(10));
+}
+
+TEST_CASE("steps to the goal, as far as half of the episodes came") {
+    run_record a, b;
+    a.levels = {{"train", "", 10, 7, 0, {}, {}}};
+    b.levels = a.levels;
+    a.levels[0].goals = {{30, 10, 8}, {10, 6, 2}};
+    b.levels[0].goals = {{50, 20}, {9, 4}};
+    const auto band = band_of_goals({&a, &b}, "train");
+    CHECK(band.x == std::vector<double>{1, 2});
+    CHECK(band.middle == std::vector<double>{40, 10});
+    CHECK(band.high == std::vector<double>{50, 10});
+    CHECK(band_of_goals({&a, &b}, "holdout").x.empty());
 }
 
 TEST_CASE("round ticks") {
@@ -67,14 +93,14 @@ TEST_CASE("lists of values become a band; holes do not count") {
     const double none = std::numeric_limits<double>::quiet_NaN();
     const auto band = band_of_lists({{1, none, 3, 4}, {3, none, none}}, {0, 1, 2, 3});
     CHECK(band.x == std::vector<double>{0, 2, 3});
-    CHECK(band.mean == std::vector<double>{2, 3, 4});
+    CHECK(band.middle == std::vector<double>{2, 3, 4});
     CHECK(band.low == std::vector<double>{1, 3, 4});
     CHECK(band.high == std::vector<double>{3, 3, 4});
     CHECK(band_of_lists({}, {}).x.empty());
 
     const auto late = band_from(band, 1);
     CHECK(late.x == std::vector<double>{2, 3});
-    CHECK(late.mean == std::vector<double>{3, 4});
+    CHECK(late.middle == std::vector<double>{3, 4});
     CHECK(late.high.size() == 2);
     CHECK(band_from(band, 3).x.size() == 3);  // one point is no curve
 }
@@ -85,7 +111,7 @@ TEST_CASE("KL over the steps of one level, and levels over the number in their n
     b.levels = {{"holdout", "nats", 1, 0, 0, {}, {}, {3, 4, 5}}};
     const auto steps = band_of_steps({&a, &b, &c}, "holdout");
     CHECK(steps.x == std::vector<double>{0, 1, 2});
-    CHECK(steps.mean == std::vector<double>{2, 3, 4});
+    CHECK(steps.middle == std::vector<double>{2, 3, 4});
     CHECK(steps.low == std::vector<double>{1, 2, 3});
     CHECK(band_of_steps({&c}, "holdout").x.empty());
 
@@ -93,6 +119,6 @@ TEST_CASE("KL over the steps of one level, and levels over the number in their n
     b.levels = {{"length_2", "", 1, 6, 0, {}, {}}};
     const auto lengths = band_of_levels({&a, &b}, {"train", "length_2", "length_8"});
     CHECK(lengths.x == std::vector<double>{2, 8});
-    CHECK(lengths.mean == std::vector<double>{5, 5});
+    CHECK(lengths.middle == std::vector<double>{5, 5});
     CHECK(lengths.high == std::vector<double>{6, 5});
 }

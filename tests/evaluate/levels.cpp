@@ -16,7 +16,9 @@ namespace {
 // Row r plays episodes of length 1 + 9 (r % 2) and earns 1 a step.
 class uneven final : public batch_environment {
 public:
-    uneven(int count, std::uint64_t seed) : played_(static_cast<std::size_t>(count)), seed_(seed) {
+    uneven(int count, std::uint64_t seed, bool seeks_goal = false)
+        : played_(static_cast<std::size_t>(count)), seed_(seed) {
+        info_.seeks_goal = seeks_goal;
         info_.name = "uneven";
         info_.observation = {1, 1, 2};
         info_.actions = 3;
@@ -78,4 +80,16 @@ TEST_CASE("short episodes are not counted more often than long ones") {
     CHECK(seeds[0] != seeds[3]);
     CHECK_THROWS_AS(evaluate_level(a, a.store, make, "train", 0, 7), error);
     CHECK(evaluate_level(a, a.store, make, "train", 20, 7, 4, [] { return true; }).episodes == 0);
+    CHECK(even.goals.steps.empty());
+}
+
+TEST_CASE("where a goal is sought, the steps to it are counted in the episodes that count") {
+    const auto a = traced();
+    const level_maker make = [](const std::string&, int count, std::uint64_t seed) {
+        return std::make_unique<uneven>(count, seed, true);
+    };
+    // A goal every step: 10 episodes of one step and 10 of ten.
+    const auto goals = evaluate_level(a, a.store, make, "train", 20, 7, 4).goals;
+    CHECK(goals.steps == std::vector<double>(10, 1.0));
+    CHECK(goals.episodes == std::vector<int>{20, 10, 10, 10, 10, 10, 10, 10, 10, 10});
 }

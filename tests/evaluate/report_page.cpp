@@ -58,6 +58,22 @@ TEST_CASE(
     CHECK(!has(html, "nan"));
 }
 
+TEST_CASE("medians where they are asked for, and steps to the goal where runs have them") {
+    const page_of_twelve data;
+    const std::string plain = report_page(data.runs, "").html();
+    CHECK(has(plain, "lines are means over seeds"));
+    CHECK(!has(plain, "Steps to the goal"));
+    CHECK(has(report_page(data.runs, "", curve_middle::median).html(), "lines are medians over seeds"));
+
+    const std::string at = data.folder / "ff-1";
+    json summary = read_json(at + "/summary.json");
+    for (auto& level : summary["levels"]) level["steps_to_goal"] = {40, 12.5}, level["reached_goal"] = {100, 60};
+    write_json(at + "/summary.json", summary);
+    const std::string html = report_page({read_run(at), data.runs[1]}, "").html();
+    CHECK(has(html, "Steps to the goal within an episode"));
+    CHECK(unbalanced(html) == "");
+}
+
 TEST_CASE("what stands in files is shown, not run") {
     page_of_twelve data;
     data.runs[0].ablation = "<script>alert('x')</script>";

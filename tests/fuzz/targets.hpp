@@ -194,8 +194,7 @@ inline void read_command_line(input data) {
     settings_only model;
     engram::configuration config(model);
     config.task = a->task.value_or("t_maze");
-    config.apply_preset(a->preset.value_or("small"));
-    config.assign(a->set);
+    config.apply_preset(a->preset.value_or("small"), engram::parse_assignments(a->set));
     config.to_json();
 }
 

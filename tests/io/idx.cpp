@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-
 #include "temporary.hpp"
 
 using namespace engram;
@@ -67,22 +65,4 @@ TEST_CASE("a damaged header or a wrong size is one sentence, without asking for 
     write_file(path, labels);
     CHECK(sentence([&] { read_idx_labels(path); }) ==
           path + ": the header promises 4 items of 1 bytes, but 1 bytes follow, expected 4");
-}
-
-TEST_CASE("MNIST itself, where it is") {
-    const char* data = std::getenv("ENGRAM_DATA");
-    if (!data) {
-        MESSAGE("ENGRAM_DATA is not set: the real MNIST files are not read");
-        return;
-    }
-    const std::string folder = std::string(data) + "/mnist/";
-    const auto set = read_idx_images(folder + "t10k-images-idx3-ubyte.gz");
-    CHECK(set.count == 10000);
-    CHECK(set.rows == 28);
-    double sum = 0;
-    for (const auto p : set.pixels) sum += p;
-    CHECK(sum / 255 / 7840000 == doctest::Approx(0.1325).epsilon(0.0005));
-    const auto labels = read_idx_labels(folder + "t10k-labels-idx1-ubyte.gz");
-    CHECK(labels.size() == 10000);
-    CHECK(bytes(labels.begin(), labels.begin() + 10) == bytes{7, 2, 1, 0, 4, 1, 4, 9, 5, 9});
 }

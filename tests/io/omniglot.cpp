@@ -3,10 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <set>
-
 #include "temporary.hpp"
 #include "zip_writer.hpp"
 
@@ -53,29 +49,4 @@ TEST_CASE("other archives are refused") {
     CHECK(has(said("holiday.txt"), "no drawings in the archive"));
     CHECK(has(said("holiday.png"), "entry 'holiday.png' is not named"));
     CHECK(has(said("set/Greek/character03/00x7_09.png"), "is not named"));
-}
-
-TEST_CASE("Omniglot itself, where it is") {
-    const char* data = std::getenv("ENGRAM_DATA");
-    if (!data) {
-        MESSAGE("ENGRAM_DATA is not set: the real Omniglot archives are not read");
-        return;
-    }
-    const omniglot_archive archive(std::string(data) + "/omniglot/images_evaluation.zip");
-    CHECK(archive.drawings().size() == 13180);
-    std::set<std::string> alphabets;
-    std::set<int> characters;
-    for (const auto& d : archive.drawings()) {
-        alphabets.insert(d.alphabet);
-        characters.insert(d.character);
-    }
-    CHECK(alphabets.size() == 20);
-    CHECK(characters.size() == 659);
-    CHECK(*characters.begin() == 965);
-    for (int i = 0; i < 13180; i += 997) {
-        const auto image = archive.image(i);
-        const auto ink = std::count(image.pixels.begin(), image.pixels.end(), 0);
-        CHECK(ink > 50);
-        CHECK(ink < 2000);
-    }
 }

@@ -13,7 +13,7 @@ namespace autoencoding {
 
 using namespace engram;
 
-struct squared_error {
+struct frame_error {
     auto operator()(auto a, auto b) const { return square(a - b); }
 };
 
@@ -45,7 +45,7 @@ struct autoencoder {
         code = affine("code", x, to_code);
         pixels = decode(code);
         const var<Backend> target = g.input("target", image.size());
-        add_loss("error", sum_columns("error", map("squared", squared_error{}, pixels, target)), 1, reduction::mean);
+        add_loss("error", sum_columns("error", map("squared", frame_error{}, pixels, target)), 1, reduction::mean);
         unsettle();
     }
     template <class Body>

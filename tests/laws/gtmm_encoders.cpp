@@ -181,8 +181,8 @@ TEST_CASE("frozen networks inside a scan: what they dream equals steps made one 
         return frame;
     });
     const auto target = m.g.input("target", image.size());
-    add_loss("frames", sum_columns("f", map("f.squared", squared_error{}, frames, target)));
-    add_loss("seen", sum_columns("s", map("s.squared", squared_error{}, seen, seen.columns(0, 1))));
+    add_loss("frames", sum_columns("f", map("f.squared", frame_error{}, frames, target)));
+    add_loss("seen", sum_columns("s", map("s.squared", frame_error{}, seen, seen.columns(0, 1))));
 
     for (const bool hoist : {true, false}) {
         program<backend> dream(m.g, m.store, {.steps = T, .batch = B, .hoist = hoist}, {frames, seen});

@@ -43,7 +43,6 @@ void prepare(program<Backend>& p, const traced_agent<Backend>& a, int T, int B) 
         for (auto& v : p.state(name)) v = random.normal();
     for (std::size_t r = 0; r < p.resource_count(); ++r) {
         auto& rings = static_cast<knn_rings<typename Backend::real>&>(*p.bound_resource(r));
-        rings.reset();
         for (int b = 0; b < B; ++b) {
             auto ring = rings.ring(b);
             std::vector<typename Backend::real> content(static_cast<std::size_t>(ring.content_width)),

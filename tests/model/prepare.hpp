@@ -94,15 +94,8 @@ void keeps_the_laws(typename Agent::settings s = tiny<Agent>(), task_shape t = t
 template <class Agent>
 void differentiates(typename Agent::settings s = tiny<Agent>(), task_shape t = task(), int least = 100,
                     std::uint64_t seed = 4, const std::function<bool(const std::string&)>& only = {}) {
-    using backend = cpu<double>;
-    const auto a = traced<Agent, backend>(s, t);
-    const plan_options options{.steps = 5, .batch = 2, .gradients = true, .replay = true};
-    program<backend> p(*a.g, a.store, options);
-    warm_up(p, a, seed);
-    if (p.has_input("reset")) p.input("reset")[3] = p.input("reset")[6] = 1;
-    const program_snapshot<backend> start(p, *a.g);
-    const auto report = check_gradients<backend>(
-        *a.g, a.store, options, [&](auto& q) { start.restore(q); }, 16, 1e-4, only);
+    const auto a = Agent::template trace<cpu<double>>(s, t, 5);
+    const auto report = check_gradients(a, seed, only);
     INFO(report.where);
     CHECK(report.worst < 1e-6);
     CHECK(report.compared > least);

@@ -55,7 +55,6 @@ TEST_CASE("unknown names are answered with the nearest valid one") {
 TEST_CASE("wrong types, ranges and missing values") {
     const temporary_folder folder;
     const auto train = training(folder / "run");
-    refuses({}, "a command was expected");
     refuses({"train"}, "--task is missing");
     refuses({"evaluate"}, "--from is missing");
     refuses({"sample"}, "--from is missing");
@@ -97,13 +96,16 @@ TEST_CASE("the version is that of the library") {
     CHECK(has(run({"--help"}).out, "--version"));
 }
 
-TEST_CASE("help is no mistake") {
-    for (const auto& arguments :
-         std::vector<std::vector<std::string>>{{"--help"}, {"train", "--help"}, {"train", "-h"}}) {
+TEST_CASE("help is no mistake, however it is asked for") {
+    for (const auto& arguments : std::vector<std::vector<std::string>>{
+             {}, {"help"}, {"--help"}, {"-h"}, {"train", "--help"}, {"train", "-h"}, {"help", "train"}}) {
         const finished f = run(arguments);
         CHECK(f.code == 0);
+        CHECK(f.err.empty());
         CHECK(has(f.out, arguments.size() > 1 ? "--checkpoint-every" : "describe"));
     }
+    refuses({"help", "trian"}, "unknown command 'trian'; did you mean 'train'?");
+    refuses({"help", "train", "more"}, "help: unexpected 'more'");
 }
 
 TEST_CASE("a folder that cannot be written") {

@@ -107,6 +107,23 @@ TEST_CASE("a run holds KL a step, ELBO and the recall on both levels") {
     CHECK(read_json(out + "/summary.json")["levels"] == summary["levels"]);
 }
 
+TEST_CASE("a level that is scored when it is named stays out of the summary") {
+    const temporary_folder folder;
+    const std::string out = folder / "run";
+    auto words = recall(out);
+    std::replace(words.begin(), words.end(), std::string("perfect_recall"), std::string("parity_recall"));
+    REQUIRE(run<introspective>(words, "recalling").code == 0);
+    const json before = read_json(out + "/summary.json");
+    CHECK(before["levels"].size() == 2);
+    const finished f =
+        run<introspective>({"evaluate", "--from", out, "--episodes", "40", "--level", "wrong_parity"}, "recalling");
+    INFO(f.err);
+    CHECK(f.code == 0);
+    CHECK(has(f.out, "\nwrong_parity "));
+    CHECK(read_json(out + "/summary.json") == before);
+    refuses({"evaluate", "--from", out, "--level", "wrong_party"}, "did you mean 'wrong_parity'?");
+}
+
 TEST_CASE("a run in two parts is the run in one") {
     const temporary_folder folder;
     const std::string whole = folder / "whole", parts = folder / "parts";

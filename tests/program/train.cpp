@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <random>
@@ -116,6 +117,19 @@ TEST_CASE("describe names the policies and counts the parameters") {
     CHECK(has(f.out, "[768, 16]"));
     CHECK(has(f.out, std::to_string((12304 + 136 + 400 + 2944 + 68 + 17) / 1000) + " " +
                          std::to_string((12304 + 136 + 400 + 2944 + 68 + 17) % 1000)));
+    // Each value and where it comes from.
+    const auto value = [&](const std::string& name) {
+        const auto at = f.out.find("\n  " + name + " ");
+        REQUIRE(at != f.out.npos);
+        std::string line = f.out.substr(at + 1, f.out.find('\n', at + 1) - at - 1);
+        line.erase(std::unique(line.begin(), line.end(), [](char a, char b) { return a == ' ' && b == ' '; }),
+                   line.end());
+        return line;
+    };
+    CHECK(value("memory.key") == " memory.key 8 --set");
+    CHECK(value("memory.slots") == " memory.slots 128 preset");
+    CHECK(value("learner.discount") == " learner.discount 0 task");
+    CHECK(value("learner.rho_bar") == " learner.rho_bar 1 default");
     CHECK(run({"describe", "--preset", "paper"}).code == 0);
 }
 

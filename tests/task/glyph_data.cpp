@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -242,33 +241,36 @@ TEST_CASE("the options choose the source") {
     CHECK(said(glyph_use::any, {.stimuli = "mnits"}) == "unknown stimuli 'mnits'; did you mean 'mnist'?");
 }
 
-TEST_CASE("the real data, where it is") {
-    const char* data = std::getenv("ENGRAM_DATA");
-    if (!data) {
-        MESSAGE("ENGRAM_DATA is not set: the real data sets are not read");
-        return;
+TEST_CASE("glyphs of 32 pixels: digits in a margin, characters and drawn ones at that size") {
+    const temporary_folder folder;
+    write_mnist(folder / "mnist");
+    write_omniglot(folder / "omniglot");
+    task_options options;
+    options.fidelity = "paper";
+    options.data = folder.path;
+    const auto usual = load_glyphs("perfect_recall", glyph_use::digits, options);
+    options.glyph_side = 32;
+    const auto large = load_glyphs("perfect_recall", glyph_use::digits, options);
+    CHECK(usual->side() == 28);
+    CHECK(large->side() == 32);
+    REQUIRE(large->size() == usual->size());
+    std::vector<float> small_image(28 * 28), image(32 * 32);
+    for (int id = 0; id < large->size(); ++id) {
+        usual->write(id, small_image.data());
+        large->write(id, image.data());
+        int different = 0;
+        for (int y = 0; y < 32; ++y)
+            for (int x = 0; x < 32; ++x) {
+                const bool inside = y >= 2 && y < 30 && x >= 2 && x < 30;
+                different += image[static_cast<std::size_t>(32 * y + x)] !=
+                             (inside ? small_image[static_cast<std::size_t>(28 * (y - 2) + x - 2)] : 0.0f);
+            }
+        CHECK(different == 0);
     }
-    for (const int side : {14, 28}) {
-        const auto digits = mnist_digits(std::string(data) + "/mnist", side);
-        CHECK(digits.count(split::train) == 60000);
-        CHECK(digits.count(split::holdout) == 10000);
-        CHECK(digits.of(split::train, 5).size() == 5421);
-        CHECK(digits.of(split::holdout, 9).size() == 1009);
-        double mean = 0;
-        for (int id = 0; id < 60000; ++id)
-            for (const auto pixel : digits.image(id)) mean += pixel / 255.0;
-        CHECK(mean / 60000 / side / side == doctest::Approx(0.1307).epsilon(0.001));
-        const auto characters = omniglot_characters(std::string(data) + "/omniglot", side);
-        CHECK(characters.classes() == 1623);
-        CHECK(characters.count(split::holdout) == 3000);  // 150 characters of 20 drawings
-        MESSAGE("side " << side << ": " << 32460 - characters.size() << " drawings equal another one");
-        CHECK(characters.size() >= 32450);
-        int held = 0;
-        for (int label = 0; label < 1623; ++label) {
-            const bool first = !characters.of(split::train, label).empty();
-            CHECK(first == characters.of(split::holdout, label).empty());
-            held += !first;
-        }
-        CHECK(held == 150);
-    }
+    CHECK(load_glyphs("one_shot_recall", glyph_use::characters, options)->side() == 32);
+    options.data.clear();
+    CHECK(load_glyphs("perfect_recall", glyph_use::digits, options)->side() == 32);
+    options.glyph_side = 30;
+    CHECK_THROWS_WITH_AS(load_glyphs("perfect_recall", glyph_use::digits, options),
+                         "task.glyph_side: expected 14, 28 or 32, or 0 for the fidelity's, got 30", error);
 }

@@ -11,14 +11,14 @@ using namespace engram;
 
 namespace {
 
-played_episodes mazes(double discount, int length = 5, int spread = 3) {
+played_episodes mazes(double discount, int length = 5, int spread = 3, bool with_reward = false) {
     task_options options;
     options.length = length, options.length_spread = spread;
     return {t_maze::describe(options),
             [options](const std::string& level, std::uint64_t seed, std::uint32_t stream) {
                 return std::make_unique<batch_of<t_maze>>(level, 1, seed, stream, options, nullptr);
             },
-            discount};
+            discount, with_reward};
 }
 
 struct drawn {
@@ -86,4 +86,44 @@ TEST_CASE("an episode is a function of seed and index, wherever its row lies") {
     const drawn one(play, 3, 5), among(play, 3, 5, 4);
     for (std::size_t t = 0; t < 8; ++t)
         for (std::size_t f = 0; f < 7; ++f) CHECK(among.observation[t * 28 + f] == one.observation[t * 7 + f]);
+}
+
+// A T-Maze pays at its last step alone, so the reward before is one of a task that pays on the way.
+TEST_CASE("the reward of the step before is one column more, where it is asked for") {
+    struct paying final : batch_environment {
+        paying() : inner("train", 1, 3, 0, options(), nullptr) {}
+        static task_options options() {
+            task_options o;
+            o.length = 6, o.length_spread = 0;
+            return o;
+        }
+        int size() const override { return 1; }
+        const task_info& info() const override { return inner.info(); }
+        void reset(int first, int count) override { inner.reset(first, count); }
+        void observe(int row, float* pixels) const override { inner.observe(row, pixels); }
+        outcome step(int row, int action) override {
+            outcome o = inner.step(row, action);
+            o.reward = static_cast<float>(10 * ++paid);
+            return o;
+        }
+        std::optional<trial_event> event(int row) const override { return inner.event(row); }
+        int oracle(int row) const override { return inner.oracle(row); }
+        std::span<const std::byte> state(int row) const override { return inner.state(row); }
+        void restore(int row, std::span<const std::byte> saved) override { inner.restore(row, saved); }
+        batch_of<t_maze> inner;
+        int paid = 0;
+    };
+    const auto info = t_maze::describe(paying::options());
+    const single_maker make = [](const std::string&, std::uint64_t, std::uint32_t) { return std::make_unique<paying>(); };
+    const played_episodes with(info, make, 0, true), without(info, make, 0);
+    CHECK(with.info().observation.size() == 8);
+    CHECK(without.info().observation.size() == 7);
+    std::vector<float> o(8 * 6), plain(7 * 6);
+    with.draw("train", 1, 0, {.observation = o.data()});
+    without.draw("train", 1, 0, {.observation = plain.data()});
+    for (std::size_t t = 0; t < 6; ++t) {
+        CHECK(o[8 * t + 7] == 10.0f * static_cast<float>(t));
+        CHECK(std::equal(o.begin() + static_cast<std::ptrdiff_t>(8 * t), o.begin() + static_cast<std::ptrdiff_t>(8 * t + 7),
+                         plain.begin() + static_cast<std::ptrdiff_t>(7 * t)));
+    }
 }

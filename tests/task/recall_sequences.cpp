@@ -83,6 +83,22 @@ TEST_CASE("parity recall shows a new 0 for an even item and a new 1 for an odd o
     check_law<parity_recall>({.items = 7, .recalled = 7}, 7, 7, check);
 }
 
+TEST_CASE("the level wrong_parity differs from the holdout in the parity of the last image alone") {
+    const recall_task<parity_recall> task({}, coded_glyphs());
+    CHECK(task.info().levels == std::vector<std::string>{"train", "holdout_interpolate"});
+    CHECK(task.info().asked_levels == std::vector<std::string>{"wrong_parity"});
+    for (std::uint64_t index = 0; index < 200; ++index) {
+        const drawn_sequence right(task, "holdout_interpolate", 9, index), wrong(task, "wrong_parity", 9, index);
+        for (std::size_t t = 0; t < 14; ++t) CHECK(right.glyphs()[t] == wrong.glyphs()[t]);
+        CHECK(right.label[14] == right.label[4] % 2);
+        CHECK(wrong.label[14] == 1 - right.label[14]);
+        CHECK(wrong.origin[14] == -1);
+        check_items(wrong, 10, "wrong_parity");
+    }
+    const recall_task<perfect_recall> other({}, coded_glyphs());
+    CHECK(sentence([&] { drawn_sequence(other, "wrong_parity", 9, 0); }).starts_with("unknown perfect_recall level"));
+}
+
 TEST_CASE("dynamic dependency goes where the label of the last step points") {
     const auto check = [](const drawn_sequence& drawn, int l, int k) {
         for (int j = 0; j < k; ++j) {

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -83,28 +82,4 @@ TEST_CASE("what cannot be made is one sentence") {
     CHECK(sentence([] { describe_sequence("dynamic_dependency", {.items = 5}); }) ==
           "dynamic_dependency: 5 items were asked for; expected 10 to 100000");
     CHECK_NOTHROW(describe_sequence("one_shot_recall", {.data = "/nowhere"}));  // describing reads no data
-}
-
-TEST_CASE("every task runs on the real data, where it is") {
-    const char* data = std::getenv("ENGRAM_DATA");
-    if (!data) {
-        MESSAGE("ENGRAM_DATA is not set: the real data sets are not read");
-        return;
-    }
-    for (const auto& name : sequence_names()) {
-        CAPTURE(name);
-        const auto task = make_sequence(name, {.data = data});
-        CHECK(is_pure(*task));
-        for (const auto& level : {task->info().levels.front(), task->info().levels.back()})
-            for (std::uint64_t index = 0; index < 50; ++index) {
-                const drawn_sequence drawn(*task, level, 1, index);
-                const int size = task->info().observation.size();
-                for (int t = 0; t < task->info().steps; ++t) {
-                    const int origin = drawn.origin[static_cast<std::size_t>(t)];
-                    if (origin >= 0 && task->info().targets == 0)
-                        CHECK(std::ranges::equal(drawn.frame(t, size), drawn.frame(origin, size)));
-                }
-            }
-    }
-    CHECK(make_sequence("perfect_recall", {.data = data, .stimuli = "omniglot"})->info().steps == 15);
 }

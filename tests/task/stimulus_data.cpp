@@ -3,14 +3,12 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "../io/temporary.hpp"
 #include "../io/zip_writer.hpp"
+#include "disjoint.hpp"
 #include "engram/core/philox.hpp"
 #include "engram/task/registry.hpp"
 
@@ -29,16 +27,6 @@ void write_idx(const std::string& path, std::uint32_t count, std::uint32_t seed)
         for (int p = 0; p < 784; ++p) out.push_back(static_cast<std::uint8_t>(random.below(256)));
     }
     write_file(path, out);
-}
-
-void check_disjoint(const stimulus_set& set) {
-    std::set<std::vector<float>> distinct;
-    for (int id = 0; id < set.size(); ++id) distinct.emplace(set.image(id).begin(), set.image(id).end());
-    CHECK(static_cast<int>(distinct.size()) == set.size());
-    const auto [low, high] = std::minmax_element(set.pixels().begin(), set.pixels().end());
-    CHECK(*low >= 0.0f);
-    CHECK(*low < 0.1f);
-    CHECK(*high <= 1.0f);
 }
 
 }  // namespace
@@ -96,38 +84,4 @@ TEST_CASE("archives of drawings give both splits") {
     CHECK(set.count(split::train) == 9);
     CHECK(set.count(split::holdout) == 9);
     check_disjoint(set);
-}
-
-TEST_CASE("the real data, where it is: splits are disjoint and an episode runs on it") {
-    const char* data = std::getenv("ENGRAM_DATA");
-    if (!data) {
-        MESSAGE("ENGRAM_DATA is not set: the real data sets are not read");
-        return;
-    }
-    for (const std::string source : {"mnist", "omniglot"}) {
-        CAPTURE(source);
-        task_options options;
-        options.data = data;
-        options.stimuli = source;
-        const auto set = load_stimuli(options);
-        CHECK(set->count(split::train) == 1200);
-        CHECK(set->count(split::holdout) == 1200);
-        check_disjoint(*set);
-        auto batch = make_environment("arbitrary_visuomotor_mapping", "train", 1, 1, 0, options, set);
-        float total = 0;
-        for (int t = 0; t < 50; ++t) total += batch->step(0, batch->event(0)->answer).reward;
-        CHECK(total == 50);
-        double sum = 0;
-        for (int i = 0; i < 100; ++i)
-            for (int j = 0; j < i; ++j) {
-                double square = 0;
-                for (std::size_t k = 0; k < 432; ++k) {
-                    const double d = set->image(i)[k] - set->image(j)[k];
-                    square += d * d;
-                }
-                sum += std::sqrt(square / 432);
-            }
-        MESSAGE(source << ": mean distance of two images " << sum / 4950);
-        CHECK(sum / 4950 > 0.2);
-    }
 }

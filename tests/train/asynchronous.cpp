@@ -165,6 +165,92 @@ TEST_CASE("lag is the number of updates since the unroll was begun") {
     g.give_way();  // the fourth unroll waits in the gate
 }
 
+// The rate is zero; the weights are changed by hand between acting and learning.
+TEST_CASE("an unroll ends in the learner's value of what comes next, not in that of the weights that acted") {
+    auto a = trace(1, 16, 0.9), b = trace(1, 16, 0.9);
+    gate g;
+    asynchronous_trainer<backend> t(a, gated_maker(g), settings(0), 3, 2, 10000);
+    trainer<backend> reference(b, maker(), settings(0), 3, 2, 10000);
+    reference.iterate();
+    const auto old = copy(reference.shard(0).learner.input("bootstrap"));
+    g.allow(2 * unroll_steps);
+    t.start();
+    wait_for(t, 2);
+    {
+        philox random(1, 1);
+        auto edit = a.store->edit();
+        for (auto& w : edit.flat()) w += 0.1f * random.normal();
+    }
+    t.iterate();
+    const auto bootstrap = copy(t.learner().input("bootstrap"));
+    program<backend> longer(*a.g, a.store, {.steps = 8, .batch = 3, .replay = true}, {a.value});
+    const auto take_steps = [&](int to, int count) {
+        for (const char* name : {"observation", "last_action", "last_reward", "reset", "memory.stored"}) {
+            const auto from = t.learner().input(name);
+            const auto width = from.size() / 7;
+            std::copy_n(from.begin(), width * static_cast<std::size_t>(count),
+                        longer.input(name).begin() + static_cast<std::ptrdiff_t>(width) * to);
+        }
+    };
+    take_steps(0, 7);
+    g.allow(4 * unroll_steps);
+    t.iterate();
+    t.iterate();  // the same group again: its first step is what followed
+    REQUIRE(t.group_learnt_from() == 0);
+    take_steps(7, 1);
+    longer.forward();
+    const auto value = longer.output(a.value);
+    for (int row = 0; row < 3; ++row) {
+        const float given = bootstrap[static_cast<std::size_t>(row)];
+        CHECK(given == doctest::Approx(value.at(7)[row * value.stride]).epsilon(1e-5));
+        CHECK(std::abs(given - old[static_cast<std::size_t>(row)]) > 1e-3);
+    }
+    // The losses are those of this bootstrap.
+    auto& learner = t.learner();
+    const double loss = learner.loss();
+    const auto again = copy(learner.input("bootstrap"));
+    learner.refresh("bootstrap");
+    CHECK(learner.loss() == loss);
+    for (auto& v : learner.input("bootstrap")) v += 1;
+    learner.refresh("bootstrap");
+    CHECK(learner.loss() != loss);
+    std::copy(again.begin(), again.end(), learner.input("bootstrap").begin());
+    learner.refresh("bootstrap");
+    CHECK(learner.loss() == loss);
+    CHECK_THROWS_WITH_AS(learner.refresh("observation"), doctest::Contains("in a scan"), engram::error);
+    g.give_way();
+}
+
+// Both groups act with the first weights, so that the first update is the synchronous one.
+TEST_CASE("a whole update learns from the rows of all groups, as synchronous training does") {
+    auto a = trace(), b = trace();
+    gate g;
+    auto s = settings(1e-2);
+    s.asynchronous.whole = true;
+    asynchronous_trainer<backend> t(a, gated_maker(g), s, 3, 2, 10000);
+    trainer<backend> reference(b, maker(), settings(1e-2), 3, 2, 10000);
+    const auto first = weights(a);
+    g.allow(2 * unroll_steps);
+    t.start();
+    wait_for(t, 2);
+    t.iterate();
+    reference.iterate();
+    CHECK(t.updates() == 1);
+    CHECK(t.steps() == 7 * 6);
+    CHECK(t.steps() == reference.steps());
+    const auto one = t.take_window(), other = reference.take_window();
+    CHECK(one.loss == doctest::Approx(other.loss).epsilon(1e-6));
+    CHECK(one.gradient_norm == doctest::Approx(other.gradient_norm).epsilon(1e-6));
+    REQUIRE(one.losses.size() == other.losses.size());
+    for (std::size_t i = 0; i < one.losses.size(); ++i)
+        CHECK(one.losses[i].second == doctest::Approx(other.losses[i].second).epsilon(1e-6));
+    CHECK(one.lag == 0);
+    const auto now = weights(a);
+    CHECK(now == weights(b));  // gradients are added in the same order
+    CHECK(now != first);
+    g.give_way();
+}
+
 // It ends: a destructor that waited for ever would meet CTest's time limit.
 TEST_CASE("it ends while actors wait for a buffer, for the first iterate, and in the middle of an unroll") {
     auto a = trace();

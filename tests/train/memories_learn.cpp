@@ -76,10 +76,11 @@ TEST_CASE("an introspection network pays little for what it has seen, a VRNN the
     vrnn::with<introspection>::settings with;
     with.memory.slots = 8;
     with.memory.heads = 2;
-    const auto remembered = recall<vrnn::with<introspection>>(with, 3000);
+    constexpr int updates = 3000;  // the same for both
+    const auto remembered = recall<vrnn::with<introspection>>(with, updates);
     MESSAGE("introspection: KL ", remembered.before, " before, ", remembered.recall, " at recall");
     CHECK(remembered.recall_over_first_sight() < 0.4);
-    const auto forgotten = recall<vrnn>({}, 1000);
+    const auto forgotten = recall<vrnn>({}, updates);
     MESSAGE("VRNN: KL ", forgotten.before, " before, ", forgotten.recall, " at recall");
     CHECK(forgotten.recall_over_first_sight() > 0.9);
 }

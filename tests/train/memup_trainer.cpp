@@ -231,6 +231,78 @@ TEST_CASE("by turns: the predictor, then the memory, each with moments of its ow
     }
 }
 
+TEST_CASE("a head that sees the step beside its context: the gradient is that of plain BPTT") {
+    const auto source = std::make_shared<const of_lengths>(12, true);
+    for (const bool and_step : {false, true}) {
+        auto s = tiny(12, 12, 1, 1);
+        s.learner.context = {.layers = 1, .hidden = 3, .and_step = and_step};
+        s.learner.pretrain = 1;  // an update of the predictor: every step predicts itself
+        trained<double> t(s, source, still());
+        t.trainer.iterate();
+        const auto found = gradient_of(t.trainer), expected = plain(s, source, 3, false);
+        std::vector<double> a, b;
+        int head = 0;
+        for (const auto& e : t.fast.store->entries()) {
+            if (e.name == "predictor.hidden.0.weight") head = e.rows;
+            if (!e.name.starts_with("predictor.")) continue;
+            a.insert(a.end(), found.begin() + e.offset, found.begin() + e.offset + e.size());
+            b.insert(b.end(), expected.begin() + e.offset, expected.begin() + e.offset + e.size());
+        }
+        CHECK(difference(a, b) < 1e-10);
+        CHECK(head == 3 + 5 + (and_step ? 4 : 0));  // c_k, m_i, e_k
+    }
+    auto none = tiny(12, 12, 1, 1);
+    none.learner.context.and_step = true;
+    CHECK_THROWS_WITH(none.learner.check(),
+                      "learner.context.and_step: there is no context; set learner.context.layers");
+}
+
+TEST_CASE("the chosen targets' loss counts as much as it is told to") {
+    const auto source = std::make_shared<const of_lengths>(12, true);
+    auto s = tiny(12, 12, 12, 0);
+    trained<double> whole(s, source, still());
+    s.learner.chosen_weight = 0.25;
+    trained<double> part(s, source, still());
+    whole.trainer.iterate();
+    part.trainer.iterate();
+    auto quarter = gradient_of(whole.trainer);
+    for (double& x : quarter) x *= 0.25;
+    CHECK(difference(gradient_of(part.trainer), quarter) < 1e-12);
+}
+
+// Three rollouts a sequence. In the predictor's turn the last two steps alone have targets: a rollout without them is
+// no update, and the turn lasts until there was one.
+TEST_CASE("a rollout without a target, or with a loss below the limit, leaves weights and moments alone") {
+    const auto source = std::make_shared<const of_lengths>(12, true);
+    auto s = tiny(4, 4, 1, 1);
+    s.learner.block = 1;
+    s.learner.last = 2;
+    optimiser_settings o;
+    o.learning_rate = 1e-2;
+    o.epsilon = 1e-8;
+    trained<float> t(s, source, o);
+    std::vector<std::int64_t> updates;
+    auto before = t.weights();
+    for (int i = 0; i < 6; ++i) {
+        t.trainer.iterate();
+        const auto after = t.weights();
+        CHECK((after != before) == (t.trainer.updates() > (updates.empty() ? 0 : updates.back())));
+        updates.push_back(t.trainer.updates());
+        before = after;
+    }
+    // Memory, no target, predictor; memory, no target, predictor.
+    CHECK(updates == std::vector<std::int64_t>{1, 1, 2, 3, 3, 4});
+    const auto steps = t.trainer.steps();
+    t.trainer.leave_out_below(1e9);
+    t.trainer.iterate();
+    CHECK(t.weights() == before);
+    CHECK(t.trainer.updates() == 4);
+    CHECK(t.trainer.steps() > steps);
+    t.trainer.leave_out_below(0);
+    t.trainer.iterate();
+    CHECK(t.trainer.updates() == 5);
+}
+
 TEST_CASE("a resumed run is the run that was never stopped, threads and averages included") {
     optimiser_settings o;
     o.learning_rate = 3e-3;

@@ -55,6 +55,39 @@ TEST_CASE("phases follow each other, and the memory that was trained acts and st
     CHECK(errors.trainer->total_steps() == 800);
 }
 
+TEST_CASE("the detector's target is copied every target_period steps of all environments, however many they are") {
+    for (const int rows : {4, 8}) {
+        CAPTURE(rows);
+        const sizes z{.rows = rows};
+        const auto detector = run::trace(z, purpose::detecting);
+        detector_settings s;
+        s.environments = rows, s.batch = 4, s.start = 0, s.target_period = 32, s.replay.capacity = 400;
+        s.optimiser.learning_rate = 1e-2;
+        const auto make = [&](int count, int first) -> std::unique_ptr<batch_environment> {
+            return std::make_unique<batch_of<t_maze>>("train", count, 1, static_cast<std::uint32_t>(first),
+                                                      run::options_of(z), nullptr);
+        };
+        detector_trainer<backend> trainer(detector, make, s, 1, 400);
+        const std::string name = detector.store->entries().back().name;
+        const auto target = [&] {
+            safetensors file;
+            trainer.save(file);
+            return file.values<float>("target." + name);
+        };
+        auto copied = target();
+        int copies = 0, updates = 0;
+        while (trainer.steps() < 160) {
+            const auto before = values(*detector.store, name);
+            trainer.iterate();
+            updates += values(*detector.store, name) != before;
+            if (trainer.steps() % 32 == 0) copied = before, ++copies;
+            CHECK(target() == copied);
+        }
+        CHECK(copies == 5);
+        CHECK(updates == 160 / rows - 1);  // none from the first step alone
+    }
+}
+
 TEST_CASE("a run that is resumed in any phase ends like the one that was not") {
     for (const int threads : {1, 2}) {
         const sizes z{.threads = threads};

@@ -26,14 +26,15 @@ inline task_options options() {
     return o;
 }
 
-inline traced_agent<backend> trace(std::uint64_t seed = 1, int hidden = 16) {
+/// With a discount of 0: what is shown next does not depend on what was done.
+inline traced_agent<backend> trace(std::uint64_t seed = 1, int hidden = 16, double discount = 0) {
     model::settings s;
     s.encoder.layers = {32};
     s.controller.hidden = hidden;
     s.memory.slots = 32;
     s.memory.key = 16;
     s.memory.neighbours = 4;
-    s.learner.discount = 0;  // what is shown next does not depend on what was done
+    s.learner.discount = discount;
     const auto info = task::describe(options());
     const auto& seen = info.observation;
     return model::trace<backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);

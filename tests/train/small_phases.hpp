@@ -65,7 +65,7 @@ struct phase_run {
         phases.detector_steps = z.detector;
         phases.detector.environments = phases.detector.batch = phases.memory.batch = z.rows;
         phases.detector.start = z.detector / 10;
-        phases.detector.target_period = 20;
+        phases.detector.target_period = 20 * z.rows;
         phases.detector.replay.capacity = z.detector;
         phases.detector.optimiser.learning_rate = 2e-3;
         phases.memory.steps = z.memory;

@@ -84,6 +84,57 @@ TEST_CASE("states are carried from unroll to unroll and begin anew with a sequen
     }
 }
 
+namespace {
+
+/// The same sequences, judged at their last step alone, as the class of an image is.
+class judged_at_the_end final : public sequence_source {
+public:
+    explicit judged_at_the_end(std::shared_ptr<const sequence_source> all) : all_(std::move(all)) {}
+    const sequence_info& info() const override { return all_->info(); }
+    void draw(const std::string& level, std::uint64_t seed, std::uint64_t index,
+              const sequence_place& to) const override {
+        all_->draw(level, seed, index, to);
+        for (int t = 0; t + 1 < info().steps; ++t) to.weight[t * to.rows] = 0;
+    }
+
+private:
+    std::shared_ptr<const sequence_source> all_;
+};
+
+/// Everything of a checkpoint that an update changes.
+std::vector<bytes> weights_and_moments(truncated_trainer<cpu<float>>& t) {
+    safetensors file;
+    t.save(file);
+    std::vector<bytes> all;
+    for (const auto& [name, tensor] : file.tensors)
+        if (!name.starts_with("trainer.") && !name.starts_with("shard."))
+            all.emplace_back(tensor.data.begin(), tensor.data.end());
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("an unroll without a target leaves weights and moments alone, and is no update") {
+    const auto source = std::make_shared<const judged_at_the_end>(copying(12, 2));
+    for (const int threads : {1, 2}) {
+        const auto a = traced<truncated, cpu<float>>(source, 4);
+        truncated_trainer<cpu<float>> t(a, source, {4}, quick(), 1, threads, 0);
+        auto before = weights_and_moments(t);
+        for (int i = 0; i < 9; ++i) {
+            t.iterate();
+            const bool last = i % 3 == 2;
+            const auto after = weights_and_moments(t);
+            CHECK((after != before) == last);
+            CHECK(t.updates() == (i + 1) / 3);
+            const auto window = t.take_window();
+            CHECK((window.loss != 0) == last);
+            CHECK((window.gradient_norm != 0) == last);
+            before = after;
+        }
+        CHECK(t.steps() == 9 * 4 * 4);
+    }
+}
+
 TEST_CASE("a resumed run is the run that was never stopped") {
     const auto source = copying(12, 2);
     for (const int threads : {1, 2}) {
@@ -109,12 +160,13 @@ TEST_CASE("BPTT learns a gap that truncated BPTT cannot see") {
     const auto a = traced<truncated, cpu<float>>(source, 5, 0), b = traced<whole, cpu<float>>(source);
     truncated_trainer<cpu<float>> t(a, source, {16}, quick(), 1, 1, 0);
     sequence_trainer<cpu<float>> u(b, source, {16}, quick(), 1, 1, 0);
-    for (int i = 0; i < 1200; ++i) t.iterate();
     for (int i = 0; i < 2000; ++i) u.iterate();
+    while (t.steps() < u.steps()) t.iterate();  // the same sequences, four updates for each of the other's
     answer_player<cpu<float>> cut(a, source, 50), uncut(b, source, 50);
     const auto score = uncut.score("holdout_interpolate", 200, 1);
     CHECK(score.unit == "% right");
     CHECK(score.sequences == 200);
+    CHECK(t.steps() == u.steps());
     MESSAGE("BPTT ", score.mean, " %, truncated ", cut.score("holdout_interpolate", 200, 1).mean, " %");
     CHECK(score.mean > 90);
     CHECK(cut.score("holdout_interpolate", 200, 1).mean < 20);

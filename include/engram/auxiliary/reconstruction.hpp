@@ -5,7 +5,9 @@
 //
 //   L = c_image sum_pixels BCE(i_t, sigma(logit)) + c_action 1/2 |a_{t-1} - a^|^2 + c_reward 1/2 (r_{t-1} - r^)^2
 //
-// Logits come from the encoder's own decoder applied to h_t; pixels are in [0, 1]. Terms are summed over the unroll.
+// Logits come from the encoder's own decoder applied to h_t; pixels are in [0, 1], rewards as they were paid: a goal of
+// 10 is not one of 1. Terms are summed over the unroll. Where `wiring.last_action_reward` feeds the controller what two
+// of the three terms ask for, they are learnt by copying; the preset `paper` does not (errata M11, M43).
 
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/loss.hpp>
@@ -42,6 +44,7 @@ struct reconstruction {
         requires can_decode<Encoder>
     static void add_losses(graph<Backend>& g, const settings& s, const typename Encoder::settings& encoder,
                            const trajectory<var<Backend>>& seen, const task_shape& task) {
+        require(task.actions > 0, "reconstruction: it predicts the last action and reward, and the task has none");
         const auto decoder = [&] {
             const auto scope = g.scope("image");
             return Encoder::declare_decoder(g, encoder, task.observation, seen.h.width);

@@ -55,9 +55,9 @@ struct byte_products {
     }
 
     /// In every lane the sum of byte_i * number_i, where byte 0 is the lowest of a word.
-    ENGRAM_SIMD void add(const std::uint32_t* bytes, const std::uint32_t* words) {
+    ENGRAM_SIMD void add(const std::uint32_t* packed, const std::uint32_t* words) {
         native lanes;
-        std::memcpy(&lanes, bytes, sizeof lanes);
+        std::memcpy(&lanes, packed, sizeof lanes);
         if constexpr (By == byte_instruction::four) {
             first = sum_of_four(lanes, words[0], first);
             second = sum_of_four(lanes, words[1], second);
@@ -72,10 +72,10 @@ struct byte_products {
 private:
     static ENGRAM_SIMD native all(std::uint32_t word) { return word - native{}; }
 
-    static ENGRAM_SIMD native sum_of_four([[maybe_unused]] native bytes, [[maybe_unused]] std::uint32_t word,
+    static ENGRAM_SIMD native sum_of_four([[maybe_unused]] native lanes, [[maybe_unused]] std::uint32_t word,
                                           native sum) {
 #if defined(__AVX512VNNI__)
-        return native(_mm512_dpbusd_epi32(__m512i(sum), __m512i(bytes), __m512i(all(word))));
+        return native(_mm512_dpbusd_epi32(__m512i(sum), __m512i(lanes), __m512i(all(word))));
 #else
         return sum;
 #endif

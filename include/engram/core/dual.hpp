@@ -200,7 +200,7 @@ struct difference {
 template <class V>
 struct weighted {
     V by_a, by_b;
-    ENGRAM_HD constexpr V both(const V& da, const V& db) const { return da * by_a + db * by_b; }
+    ENGRAM_HD constexpr V both(const V& da, const V& db) const { return multiply_add(da, by_a, V(db * by_b)); }
     ENGRAM_HD constexpr V left(const V& da) const { return da * by_a; }
     ENGRAM_HD constexpr V right(const V& db) const { return db * by_b; }
 };

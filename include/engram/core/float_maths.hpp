@@ -10,6 +10,9 @@
 //
 // tanh(x) = x P(x^2) / Q(x^2) on [-8, 8], degrees 5 and 3: a weighted least squares fit, iterated to the smallest
 // maximal error.
+//
+// Every product that is added to something is a multiply_add (core/rounding.hpp), so that a lane has the bits of a
+// single number.
 
 #include <bit>
 #include <cmath>
@@ -18,6 +21,7 @@
 #include <type_traits>
 
 #include "engram/core/device.hpp"
+#include "engram/core/rounding.hpp"
 
 namespace engram::float_maths {
 
@@ -54,31 +58,40 @@ ENGRAM_HD double softplus(double x) {
     return (x > 0 ? x : 0 * x) + std::log1p(std::exp(-std::fabs(x)));
 }
 
+/// The number in every lane.
+template <class Float>
+ENGRAM_HD Float all(float number) {
+    return Float{} + number;
+}
+
+/// The polynomial in x with these coefficients, that of the highest power first.
+template <class Float, class... Coefficients>
+ENGRAM_HD Float polynomial(Float x, float highest, Coefficients... lower) {
+    Float sum = all<Float>(highest);
+    ((sum = multiply_add(sum, x, all<Float>(lower))), ...);
+    return sum;
+}
+
 template <class Float>
 ENGRAM_HD Float exp(Float x) {
     using integer = typename integers<Float>::type;
     // Compared this way round, NaN falls through both and stays.
-    x = x > 89.0f ? Float{} + 89.0f : x;
-    x = x < -104.0f ? Float{} - 104.0f : x;
+    x = x > 89.0f ? all<Float>(89.0f) : x;
+    x = x < -104.0f ? all<Float>(-104.0f) : x;
     // Adding 1.5 * 2^23 leaves the nearest integer in the low bits.
     constexpr float round = 12582912.0f;
-    const Float shifted = x * 1.44269504f + round;
+    const Float shifted = multiply_add(x, all<Float>(1.44269504f), all<Float>(round));
     const integer n = as<integer>(shifted) - std::bit_cast<std::int32_t>(round);
     const Float whole = shifted - round;
-    Float r = x - whole * 0.693145752f;  // ln 2 in two parts: the first product is exact
-    r = r - whole * 1.42860677e-6f;
-    Float p = r * 1.98412698e-4f + 1.38888889e-3f;
-    p = p * r + 8.33333333e-3f;
-    p = p * r + 4.16666667e-2f;
-    p = p * r + 1.66666667e-1f;
-    p = p * r + 0.5f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
+    Float r = multiply_add(whole, all<Float>(-0.693145752f), x);  // ln 2 in two parts: the first product is exact
+    r = multiply_add(whole, all<Float>(-1.42860677e-6f), r);
+    const Float p =
+        polynomial(r, 1.98412698e-4f, 1.38888889e-3f, 8.33333333e-3f, 4.16666667e-2f, 1.66666667e-1f, 0.5f, 1.0f, 1.0f);
     // 2^n in two factors, since n runs beyond the exponents of normal numbers on both sides.
     const integer half = n >> 1;
     const Float first = as<Float>((half + 127) << 23);
     const Float second = as<Float>((n - half + 127) << 23);
-    return p * first * second;
+    return rounded_product(Float(p * first), second);
 }
 
 template <class Float>
@@ -101,38 +114,30 @@ ENGRAM_HD Float log(Float x) {
     const Float f = m - 1.0f;
     const Float s = f / (f + 2.0f);
     const Float z = s * s;
-    Float p = z * 0.222222222f + 0.285714286f;
-    p = p * z + 0.4f;
-    p = p * z + 0.666666667f;
-    p = p * z;
-    const Float half_square = f * f * 0.5f;
-    const Float log_m = f - (half_square - s * (half_square + p));
-    Float y = e * 0.693145752f + (e * 1.42860677e-6f + log_m);
+    const Float p = polynomial(z, 0.222222222f, 0.285714286f, 0.4f, 0.666666667f, 0.0f);
+    const Float half_square = rounded_product(f, Float(f * 0.5f));
+    const Float log_m = f - multiply_add(-s, half_square + p, half_square);
+    Float y = multiply_add(e, all<Float>(0.693145752f), multiply_add(e, all<Float>(1.42860677e-6f), log_m));
     constexpr float infinity = __builtin_inff();
-    y = x == 0.0f ? Float{} - infinity : y;
-    y = x < 0.0f ? Float{} + __builtin_nanf("") : y;
+    y = x == 0.0f ? all<Float>(-infinity) : y;
+    y = x < 0.0f ? all<Float>(__builtin_nanf("")) : y;
     return x < infinity ? y : x;  // infinity and NaN give themselves
 }
 
 template <class Float>
 ENGRAM_HD Float tanh(Float x) {
-    x = x > 8.0f ? Float{} + 8.0f : x;
-    x = x < -8.0f ? Float{} - 8.0f : x;
+    x = x > 8.0f ? all<Float>(8.0f) : x;
+    x = x < -8.0f ? all<Float>(-8.0f) : x;
     const Float u = x * x;
-    Float p = u * 2.35066133e-11f - 1.47034385e-8f;
-    p = p * u + 9.8783903e-6f;
-    p = p * u + 2.98583112e-3f;
-    p = p * u + 1.29791945e-1f;
-    p = p * u + 1.0f;
-    Float q = u * 2.37199056e-4f + 2.40277965e-2f;
-    q = q * u + 4.6312511e-1f;
-    q = q * u + 1.0f;
+    const Float p =
+        polynomial(u, 2.35066133e-11f, -1.47034385e-8f, 9.8783903e-6f, 2.98583112e-3f, 1.29791945e-1f, 1.0f);
+    const Float q = polynomial(u, 2.37199056e-4f, 2.40277965e-2f, 4.6312511e-1f, 1.0f);
     return x * p / q;
 }
 
 template <class Float>
 ENGRAM_HD Float logistic(Float x) {
-    return tanh<Float>(x * 0.5f) * 0.5f + 0.5f;
+    return multiply_add(tanh<Float>(x * 0.5f), all<Float>(0.5f), all<Float>(0.5f));
 }
 
 /// log(1 + e^x) without overflow: max(x, 0) + log1p(e^-|x|).

@@ -21,6 +21,7 @@
 
 #include "engram/core/device.hpp"
 #include "engram/core/float_maths.hpp"
+#include "engram/core/rounding.hpp"
 
 namespace engram {
 
@@ -79,6 +80,11 @@ struct pack {
             return pack(native(_mm512_maskz_loadu_ps(first(count), from)));
         else
             return pack(native(_mm512_maskz_loadu_pd(first(count), from)));
+#elif defined(__AVX__)
+        if constexpr (sizeof(Real) == 4)
+            return pack(native(_mm256_maskload_ps(from, first(count))));
+        else
+            return pack(native(_mm256_maskload_pd(from, first(count))));
 #else
         native v{};
         for (int i = 0; i < count; ++i) v[i] = from[i];
@@ -96,6 +102,31 @@ struct pack {
             _mm512_mask_storeu_ps(to, first(count), lanes);
         else
             _mm512_mask_storeu_pd(to, first(count), lanes);
+#elif defined(__AVX__)
+        // By halves: some processors take a masked store apart into a hundred steps.
+        if (count >= width) return store(to);
+        if constexpr (sizeof(Real) == 4) {
+            __m128 rest = _mm256_castps256_ps128(lanes);
+            if (count & 4) {
+                _mm_storeu_ps(to, rest);
+                rest = _mm256_extractf128_ps(lanes, 1);
+                to += 4;
+            }
+            if (count & 2) {
+                _mm_storel_pi(reinterpret_cast<__m64*>(to), rest);
+                rest = _mm_movehl_ps(rest, rest);
+                to += 2;
+            }
+            if (count & 1) _mm_store_ss(to, rest);
+        } else {
+            __m128d rest = _mm256_castpd256_pd128(lanes);
+            if (count & 2) {
+                _mm_storeu_pd(to, rest);
+                rest = _mm256_extractf128_pd(lanes, 1);
+                to += 2;
+            }
+            if (count & 1) _mm_store_sd(to, rest);
+        }
 #else
         for (int i = 0; i < count; ++i) to[i] = lanes[i];
 #endif
@@ -125,8 +156,9 @@ struct pack {
     friend ENGRAM_SIMD pack operator-(pack a, pack b) {
         return pack(a.lanes - b.lanes);
     }
+    /// Rounded by itself: not fused with a sum that takes it.
     friend ENGRAM_SIMD pack operator*(pack a, pack b) {
-        return pack(a.lanes * b.lanes);
+        return pack(rounded_product(a.lanes, b.lanes));
     }
     friend ENGRAM_SIMD pack operator/(pack a, pack b) {
         return pack(a.lanes / b.lanes);
@@ -166,9 +198,9 @@ struct pack {
         return {a.lanes != b.lanes};
     }
 
-    /// a * b + c in one expression, so that every compiler contracts it where the target has fused multiply-add.
+    /// a b + c, rounded once where the processor can (core/rounding.hpp).
     friend ENGRAM_SIMD pack multiply_add(pack a, pack b, pack c) {
-        return pack(a.lanes * b.lanes + c.lanes);
+        return pack(multiply_add(a.lanes, b.lanes, c.lanes));
     }
 
     friend ENGRAM_SIMD pack abs(pack x) {
@@ -244,6 +276,13 @@ private:
         using bits = std::conditional_t<sizeof(Real) == 4, __mmask16, __mmask8>;
         return static_cast<bits>((1u << count) - 1u);
     }
+#elif defined(__AVX__)
+    static ENGRAM_SIMD __m256i first(int count) {
+        return _mm256_loadu_si256(
+            reinterpret_cast<const __m256i*>(lanes_of_mask + (width - count) * static_cast<int>(sizeof(Real) / 4)));
+    }
+    /// From place 8 - n: n words of ones, then zeros.
+    alignas(64) static constexpr int lanes_of_mask[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
 #endif
 
     /// Floats go through the vector body at once, doubles lane by lane; nvcc takes that body for one of the device,
@@ -317,10 +356,6 @@ ENGRAM_HD constexpr Real square(Real x) {
 template <std::floating_point Real>
 ENGRAM_HD constexpr Real reciprocal(Real x) {
     return 1 / x;
-}
-template <std::floating_point Real>
-ENGRAM_HD constexpr Real multiply_add(Real a, Real b, Real c) {
-    return a * b + c;
 }
 template <arithmetic A, arithmetic B>
 ENGRAM_HD constexpr std::common_type_t<A, B> max(A a, B b) {

@@ -7,8 +7,8 @@
 //   two_pathway  3D frames, 32 x 32 x 3
 //   mlp          ReLU layers of the widths `layers`, for tests and small machines; its decoder has them backwards
 //
-// Only the chosen one is declared and run. All take pixels in [0, 1] and see them as (-1, 1). `frozen` makes batch
-// normalisation use its running statistics: set it for the trace that generates.
+// Only the chosen one is declared and run. All take pixels in [0, 1] and see them as (-1, 1), unless `centre` is off.
+// `frozen` makes batch normalisation use its running statistics: set it for the trace that generates.
 
 #include <string>
 
@@ -25,6 +25,8 @@ struct gtmm_vision {
         std::string network = "inception";  // inception, two_pathway or mlp
         std::vector<int> layers{128};       // widths of the mlp
         bool frozen = false;                // batch normalisation by running statistics
+        bool centre = true;                 // pixels to [-1, 1]
+        bool subtract_mean = false;         // each image loses its mean colour (ours)
         void check() const {
             require_known("encoder.network", network, std::vector<std::string>{"mlp", "inception", "two_pathway"});
             if (network == "mlp") engram::mlp::settings{.layers = layers}.check();
@@ -49,17 +51,17 @@ struct gtmm_vision {
         if (s.network == "mlp")
             w.mlp = mlp::declare(g, layered(s), image);
         else if (s.network == "inception")
-            w.inception = inception::declare(g, {.frozen = s.frozen}, image);
+            w.inception = inception::declare(g, convolved(s), image);
         else
-            w.two_pathway = two_pathway::declare(g, {}, image);
+            w.two_pathway = two_pathway::declare(g, paths(s), image);
         return w;
     }
     template <class Backend>
     static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation,
                                image_shape image) {
         if (s.network == "mlp") return mlp::encode(layered(s), w.mlp, observation, image);
-        if (s.network == "inception") return inception::encode({.frozen = s.frozen}, w.inception, observation, image);
-        return two_pathway::encode({}, w.two_pathway, observation, image);
+        if (s.network == "inception") return inception::encode(convolved(s), w.inception, observation, image);
+        return two_pathway::encode(paths(s), w.two_pathway, observation, image);
     }
 
     template <class Backend>
@@ -69,9 +71,9 @@ struct gtmm_vision {
         if (s.network == "mlp")
             w.mlp = mlp::declare_decoder(g, mirrored(s, inputs), image, inputs);
         else if (s.network == "inception")
-            w.inception = inception::declare_decoder(g, {.frozen = s.frozen}, image, inputs);
+            w.inception = inception::declare_decoder(g, convolved(s), image, inputs);
         else
-            w.two_pathway = two_pathway::declare_decoder(g, {}, image, inputs);
+            w.two_pathway = two_pathway::declare_decoder(g, paths(s), image, inputs);
         return w;
     }
     /// Pixel logits [T, B, H * W * C].
@@ -79,12 +81,20 @@ struct gtmm_vision {
     static var<Backend> decode(const settings& s, const decoder_weights& w, const var<Backend>& code,
                                image_shape image) {
         if (s.network == "mlp") return mlp::decode(mirrored(s, code.width), w.mlp, code, image);
-        if (s.network == "inception") return inception::decode({.frozen = s.frozen}, w.inception, code, image);
-        return two_pathway::decode({}, w.two_pathway, code, image);
+        if (s.network == "inception") return inception::decode(convolved(s), w.inception, code, image);
+        return two_pathway::decode(paths(s), w.two_pathway, code, image);
     }
 
 private:
-    static mlp::settings layered(const settings& s) { return {.layers = s.layers, .centre = true}; }
+    static mlp::settings layered(const settings& s) {
+        return {.layers = s.layers, .centre = s.centre, .subtract_mean = s.subtract_mean};
+    }
+    static inception::settings convolved(const settings& s) {
+        return {.frozen = s.frozen, .centre = s.centre, .subtract_mean = s.subtract_mean};
+    }
+    static two_pathway::settings paths(const settings& s) {
+        return {.centre = s.centre, .subtract_mean = s.subtract_mean};
+    }
     /// The decoder of an mlp begins at its last layer, which is the code here.
     static mlp::settings mirrored(const settings& s, int code) {
         mlp::settings m = layered(s);
@@ -95,6 +105,6 @@ private:
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::gtmm_vision::settings, network, layers, frozen);
+ENGRAM_REFLECT(engram::gtmm_vision::settings, network, layers, frozen, centre, subtract_mean);
 
 static_assert(engram::encoder_policy<engram::gtmm_vision> && engram::can_decode<engram::gtmm_vision>);

@@ -65,7 +65,7 @@ struct impala_resnet {
     template <class Backend>
     static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation,
                                image_shape image) {
-        var<Backend> x = prepare_pixels(observation, image, s.centre, s.subtract_mean);
+        var<Backend> x = prepare_pixels(observation, image, s);
         for (std::size_t i = 0; i < w.sections.size(); ++i) {
             const auto name = message("section.", i);
             const int filters = s.channels[i];

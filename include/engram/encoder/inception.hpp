@@ -7,9 +7,9 @@
 //   for each m of `maps`: four size-preserving convolutions side by side (1 x 1, 3 x 3, 5 x 5, 7 x 7), `stream_maps`
 //   kernels each, batch norm, ReLU -> conv 3x3 stride 2 to m, batch norm, ReLU (neither after the last) -> flatten = x
 //
-// Shapes: observation [T, B, S * S], pixels in [0, 1], which go in as (-1, 1); x [T, B, S/4 * S/4 * 64]. Paper: S = 28
-// (x of 3136) or 32 (4096); other sides are halved upwards, as SAME does. A decoder doubles its way back, so it needs
-// sides that divide by 2 for every block.
+// Shapes: observation [T, B, S * S], pixels in [0, 1], which go in as (-1, 1) (`centre`); x [T, B, S/4 * S/4 * 64].
+// Paper: S = 28 (x of 3136) or 32 (4096); other sides are halved upwards, as SAME does. A decoder doubles its way back,
+// so it needs sides that divide by 2 for every block.
 //
 // Statistics of a batch are those of all its T * B images: such a plan cannot be split over threads and the encoder
 // stands outside scans. With `frozen` it uses the running statistics, row by row, anywhere. A plan without gradients
@@ -37,6 +37,8 @@ struct inception {
         int stream_maps = 8;            // kernels of each of the four sizes
         std::vector<int> maps{32, 64};  // channels behind each block
         bool frozen = false;            // running statistics in all plans: for generation
+        bool centre = true;             // pixels to [-1, 1]
+        bool subtract_mean = false;     // each image loses its mean colour (ours)
         void check() const {
             require(stream_maps > 0, "encoder.stream_maps: expected at least one map a stream, got ", stream_maps);
             require(!maps.empty(), "encoder.maps: expected at least one number");
@@ -80,7 +82,7 @@ struct inception {
     template <class Backend>
     static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation,
                                image_shape image) {
-        var<Backend> x = map("centre", centre_pixels{}, observation);
+        var<Backend> x = prepare_pixels(observation, image, s);
         for (std::size_t i = 0; i < w.blocks.size(); ++i) {
             const auto name = message("block.", i);
             const block& b = w.blocks[i];
@@ -169,6 +171,6 @@ private:
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::inception::settings, stream_maps, maps, frozen);
+ENGRAM_REFLECT(engram::inception::settings, stream_maps, maps, frozen, centre, subtract_mean);
 
 static_assert(engram::encoder_policy<engram::inception> && engram::can_decode<engram::inception>);

@@ -4,6 +4,7 @@
 // Fully connected layers with ReLU, which several encoders end in and their decoders begin with.
 
 #include <cmath>
+#include <concepts>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,17 @@ struct centre_pixels {
     constexpr auto operator()(auto x) const { return 2 * x - 1; }
 };
 
-/// What an encoder of raw pixels begins with. Where most of an image is one bright ground, all images excite the first
+/// What the settings of every encoder of images have: whether pixels go to [-1, 1] instead of [0, 1], and whether each
+/// image loses its mean colour.
+template <class S>
+concept pixel_settings = std::same_as<decltype(S::centre), bool> && std::same_as<decltype(S::subtract_mean), bool>;
+
+/// What every encoder of images begins with. Where most of an image is one bright ground, all images excite the first
 /// layer alike and differ little in it; without its mean colour an image is what differs from the ground (ours).
-template <class Backend>
-var<Backend> prepare_pixels(var<Backend> observation, image_shape image, bool centre, bool subtract_mean) {
-    if (centre) observation = map("centre", centre_pixels{}, observation);
-    return subtract_mean ? subtract_mean_colour("subtract_mean", observation, image) : observation;
+template <class Backend, pixel_settings Settings>
+var<Backend> prepare_pixels(var<Backend> observation, image_shape image, const Settings& s) {
+    if (s.centre) observation = map("centre", centre_pixels{}, observation);
+    return s.subtract_mean ? subtract_mean_colour("subtract_mean", observation, image) : observation;
 }
 
 /// Layers of the given widths after `inputs` columns; weights He-scaled, since every layer is followed by a ReLU.

@@ -31,7 +31,7 @@ struct mlp {
     template <class Backend>
     static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation,
                                image_shape image) {
-        return apply_layers("layers", prepare_pixels(observation, image, s.centre, s.subtract_mean), w.layers);
+        return apply_layers("layers", prepare_pixels(observation, image, s), w.layers);
     }
 
     struct decoder_weights {

@@ -21,10 +21,14 @@ struct small_conv {
         std::vector<int> strides{4, 2};     // in pixels
         int output = 256;                   // X, columns of x
         bool centre = false;                // pixels to [-1, 1] instead of [0, 1]
+        bool subtract_mean = false;         // each image loses its mean colour (ours)
         void check() const {
             require(!channels.empty() && channels.size() == kernels.size() && channels.size() == strides.size(),
                     "encoder: channels, kernels and strides need one number a layer each, got ", channels.size(), ", ",
                     kernels.size(), " and ", strides.size());
+            for (const auto& [name, list] :
+                 {std::pair{"channels", &channels}, {"kernels", &kernels}, {"strides", &strides}})
+                for (const int n : *list) require(n > 0, "encoder.", name, ": expected positive numbers, got ", n);
             require(output > 0, "encoder.output: expected at least one column, got ", output);
         }
     };
@@ -46,7 +50,7 @@ struct small_conv {
     template <class Backend>
     static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation,
                                image_shape image) {
-        var<Backend> x = s.centre ? map("centre", centre_pixels{}, observation) : observation;
+        var<Backend> x = prepare_pixels(observation, image, s);
         for (std::size_t i = 0; i < w.convolutions.size(); ++i) {
             const auto name = message("convolution.", i);
             x = map(name + ".relu", rectify{},
@@ -98,6 +102,6 @@ private:
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::small_conv::settings, channels, kernels, strides, output, centre);
+ENGRAM_REFLECT(engram::small_conv::settings, channels, kernels, strides, output, centre, subtract_mean);
 
 static_assert(engram::encoder_policy<engram::small_conv> && engram::can_decode<engram::small_conv>);

@@ -7,8 +7,8 @@
 //   local:  conv 4x4 stride 2 to 16 (32 -> 16), conv 4x4 stride 2 to 8 (-> 8); one zero on every side, which is SAME
 //   x = [global, local], 256 + 512 columns
 //
-// Shapes: observation [T, B, 32 * 32 * 3], pixels in [0, 1], which go in as (-1, 1); x [T, B, 768]. A ReLU stands
-// between the layers of a path and not behind the last (the paper names no nonlinearity).
+// Shapes: observation [T, B, 32 * 32 * 3], pixels in [0, 1], which go in as (-1, 1) (`centre`); x [T, B, 768]. A ReLU
+// stands between the layers of a path and not behind the last (the paper names no nonlinearity).
 //
 // The transpose: a linear layer and a ReLU to 768 columns, each path backwards with transposed convolutions and a ReLU
 // between them, and the sum of what both give: each pixel is seen by both paths, so the gradient of the encoder is a
@@ -29,6 +29,8 @@ struct two_pathway {
     struct settings {
         std::vector<int> global_maps{128, 256, 256};  // channels of the three layers of the wide path
         std::vector<int> local_maps{16, 8};           // channels of the two layers of the narrow one
+        bool centre = true;                           // pixels to [-1, 1]
+        bool subtract_mean = false;                   // each image loses its mean colour (ours)
         void check() const {
             require(global_maps.size() == 3, "encoder.global_maps: expected three numbers, got ", global_maps.size());
             require(local_maps.size() == 2, "encoder.local_maps: expected two numbers, got ", local_maps.size());
@@ -60,7 +62,7 @@ struct two_pathway {
     template <class Backend>
     static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation,
                                image_shape image) {
-        const var<Backend> centred = map("centre", centre_pixels{}, observation);
+        const var<Backend> centred = prepare_pixels(observation, image, s);
         const auto follow = [&](const std::string& path_name, const std::vector<layer>& path,
                                 const std::vector<linear>& layers) {
             var<Backend> x = centred;
@@ -150,6 +152,6 @@ private:
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::two_pathway::settings, global_maps, local_maps);
+ENGRAM_REFLECT(engram::two_pathway::settings, global_maps, local_maps, centre, subtract_mean);
 
 static_assert(engram::encoder_policy<engram::two_pathway> && engram::can_decode<engram::two_pathway>);

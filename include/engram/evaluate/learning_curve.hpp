@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // Learning curves that can be read: each run is smoothed onto a common grid of steps, and the runs of an ablation
-// become their mean and the band from their least to their greatest; the same for values over time steps or over
-// levels.
+// become their mean, or their median as in the papers' figures (errata M44), and the band from their least to their
+// greatest; the same for values over time steps or over levels.
 //
 //   y(g) = sum_i w_i e_i r_i / sum_i w_i e_i,  w_i = max(0, 1 - |x_i - g| / h),  h = 3 % of the longest run,
 // where r_i is the mean reward of the e_i episodes that ended in window i; the column `episodes` counts them from the
@@ -28,7 +28,7 @@ struct curve_points {
 };
 
 struct curve_band {
-    std::vector<double> x, mean, low, high;
+    std::vector<double> x, middle, low, high;
     std::vector<curve_points> tails;  // of runs that are longer than the shortest one of the ablation
 };
 
@@ -82,9 +82,21 @@ inline curve_points smooth_curve(const metrics_columns& metrics, std::string_vie
     return out;
 }
 
-/// Mean, worst and best of several runs at the steps of a grid.
+/// What stands for several seeds; scores are means always.
+enum class curve_middle { mean, median };
+
+inline double middle_of(std::vector<double> values, curve_middle which) {
+    double sum = 0;
+    for (const double v : values) sum += v;
+    if (which == curve_middle::mean) return sum / static_cast<double>(values.size());
+    std::sort(values.begin(), values.end());
+    const std::size_t half = values.size() / 2;
+    return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+/// Mean or median, worst and best of several runs at the steps of a grid.
 inline curve_band band_of_runs(const std::vector<const run_record*>& runs, std::string_view column,
-                               const std::vector<double>& grid) {
+                               const std::vector<double>& grid, curve_middle which = curve_middle::mean) {
     std::vector<curve_points> curves;
     for (const auto* run : runs)
         if (auto curve = smooth_curve(run->metrics, column, grid); !curve.x.empty()) curves.push_back(std::move(curve));
@@ -94,13 +106,12 @@ inline curve_band band_of_runs(const std::vector<const run_record*>& runs, std::
     for (const auto& c : curves) from = std::max(from, c.x.front()), to = std::min(to, c.x.back());
     for (const double g : grid) {
         if (g < from || g > to) continue;
-        double sum = 0, low = std::numeric_limits<double>::infinity(), high = -low;
-        for (const auto& c : curves) {
-            const double y = c.y[static_cast<std::size_t>(std::lower_bound(c.x.begin(), c.x.end(), g) - c.x.begin())];
-            sum += y, low = std::min(low, y), high = std::max(high, y);
-        }
-        out.x.push_back(g), out.mean.push_back(sum / static_cast<double>(curves.size()));
-        out.low.push_back(low), out.high.push_back(high);
+        std::vector<double> at;
+        for (const auto& c : curves)
+            at.push_back(c.y[static_cast<std::size_t>(std::lower_bound(c.x.begin(), c.x.end(), g) - c.x.begin())]);
+        out.x.push_back(g), out.middle.push_back(middle_of(at, which));
+        out.low.push_back(*std::min_element(at.begin(), at.end()));
+        out.high.push_back(*std::max_element(at.begin(), at.end()));
     }
     for (const auto& c : curves) {
         curve_points tail;
@@ -115,7 +126,7 @@ inline curve_band band_of_runs(const std::vector<const run_record*>& runs, std::
 inline curve_band band_from(curve_band band, double x) {
     const auto skip = std::lower_bound(band.x.begin(), band.x.end(), x) - band.x.begin();
     if (skip + 2 > static_cast<std::ptrdiff_t>(band.x.size())) return band;
-    for (auto* list : {&band.x, &band.mean, &band.low, &band.high}) list->erase(list->begin(), list->begin() + skip);
+    for (auto* list : {&band.x, &band.middle, &band.low, &band.high}) list->erase(list->begin(), list->begin() + skip);
     return band;
 }
 
@@ -130,7 +141,7 @@ inline curve_band band_of_lists(const std::vector<std::vector<double>>& lists, c
             sum += list[i], low = std::min(low, list[i]), high = std::max(high, list[i]), ++count;
         }
         if (count == 0) continue;
-        out.x.push_back(x[i]), out.mean.push_back(sum / count), out.low.push_back(low), out.high.push_back(high);
+        out.x.push_back(x[i]), out.middle.push_back(sum / count), out.low.push_back(low), out.high.push_back(high);
     }
     return out;
 }
@@ -144,6 +155,19 @@ inline curve_band band_of_steps(const std::vector<const run_record*>& runs, std:
             if (result.level == level) lists.push_back(result.divergence);
     for (const auto& list : lists)
         while (x.size() < list.size()) x.push_back(static_cast<double>(x.size()));
+    return band_of_lists(lists, x);
+}
+
+/// Steps to the goal over how often it has been found, of the runs that were evaluated on a level; only as far as half
+/// of a run's episodes came.
+inline curve_band band_of_goals(const std::vector<const run_record*>& runs, std::string_view level) {
+    std::vector<std::vector<double>> lists;
+    std::vector<double> x;
+    for (const auto* run : runs)
+        for (const auto& result : run->levels)
+            if (result.level == level) lists.push_back(result.goals.of_most(result.episodes));
+    for (const auto& list : lists)
+        while (x.size() < list.size()) x.push_back(static_cast<double>(x.size() + 1));
     return band_of_lists(lists, x);
 }
 

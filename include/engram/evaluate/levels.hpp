@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <engram/core/philox.hpp>
+#include <engram/evaluate/goal_times.hpp>
 #include <engram/train/actor.hpp>
 
 namespace engram {
@@ -29,6 +30,7 @@ struct level_score {
     std::string level;
     int episodes = 0;
     double mean = 0, standard_error = 0;
+    goal_times goals = {};  // of tasks that seek one
 };
 
 /// A seed for evaluation on a level, apart from the seed of training.
@@ -51,9 +53,16 @@ level_score evaluate_level(const traced_agent<Backend>& agent,
     actor<Backend> player(agent, std::move(store), make(level, rows, own), own, 0);
     std::vector<std::vector<double>> rewards(static_cast<std::size_t>(rows));
     const auto quota = [&](int row) { return static_cast<std::size_t>(episodes / rows + (row < episodes % rows)); };
+    const bool seeks_goal = player.environment().info().seeks_goal;
+    goal_clock clock(rows);
     for (int left = episodes; left > 0;) {
         if (stop && stop()) return {level, 0, 0, 0};
         player.step();
+        if (seeks_goal)
+            for (int row = 0; row < rows; ++row) {
+                const auto r = static_cast<std::size_t>(row);
+                if (rewards[r].size() < quota(row)) clock.step(row, player.reward()[r] > 0, player.done()[r] != 0);
+            }
         auto next = player.finished().begin();
         for (int row = 0; row < rows; ++row) {
             const auto r = static_cast<std::size_t>(row);
@@ -65,7 +74,7 @@ level_score evaluate_level(const traced_agent<Backend>& agent,
         }
         player.finished().clear();
     }
-    level_score score{level, episodes, 0, 0};
+    level_score score{level, episodes, 0, 0, clock.times()};
     for (const auto& row : rewards)
         for (const double r : row) score.mean += r / episodes;
     double squares = 0;

@@ -24,8 +24,8 @@ namespace engram {
 class report_page {
 public:
     /// An empty title means the headline that the data give. The runs must outlive the page.
-    report_page(const std::vector<run_record>& runs, std::string title)
-        : runs_(runs), tasks_(compare(runs)), title_(std::move(title)) {
+    report_page(const std::vector<run_record>& runs, std::string title, curve_middle middle = curve_middle::mean)
+        : runs_(runs), tasks_(compare(runs)), title_(std::move(title)), middle_(middle) {
         // One colour per ablation on the whole page; the best of the first task gets the first one.
         for (const auto& task : tasks_)
             for (const auto& a : task.ablations) colours_.emplace(a.ablation, static_cast<int>(colours_.size()));
@@ -134,9 +134,12 @@ private:
         if (task.kind == run_kind::generative)
             out += generative_curves(task) + step_curves(task) + table(task) + strips(task);
         else
-            out += curves(task) + table(task) + html_level_bars(task, colours_) + level_curves(task) + retrievals(task);
+            out += curves(task) + table(task) + html_level_bars(task, colours_) + level_curves(task) +
+                   goal_curves(task) + retrievals(task);
         return out + diagnostics(task) + "</section>\n";
     }
+
+    std::string middles() const { return middle_ == curve_middle::mean ? "means" : "medians"; }
 
     std::string heading(const std::string& text) const {
         return tasks_.size() > 1 ? "<h3>" + text + "</h3>" : "<h2>" + text + "</h2>";
@@ -156,7 +159,7 @@ private:
         const auto grid = curve_grid(last_step(task));
         std::vector<chart_series> out;
         for (const auto& a : task.ablations)
-            if (auto band = band_of_runs(a.runs, column, grid); !band.x.empty())
+            if (auto band = band_of_runs(a.runs, column, grid, middle_); !band.x.empty())
                 out.push_back({ablation_title(a.ablation), colour(a.ablation), std::move(band)});
         return out;
     }
@@ -180,7 +183,7 @@ private:
             heading("Learning") +
             (agents ? "<p class='sub'>Mean reward of the training episodes that ended around each step, smoothed"
                     : "<p class='sub'>Loss in training over the frames of all sequences, smoothed") +
-            (most > 1 ? std::string("; lines are means over seeds, bands reach from the worst seed to the best") : "") +
+            (most > 1 ? "; lines are " + middles() + " over seeds, bands reach from the worst seed to the best" : "") +
             (tails ? "; thin lines are seeds that trained longer than the others" : "") + ".</p>";
         return out + two_sizes(lines, wide);
     }
@@ -225,8 +228,9 @@ private:
         return heading("Learning") +
                "<p class='sub'>Training sequences, over the frames seen: the KL of a sequence\u2019s last step and the "
                "negative ELBO (without the first twentieth, which lies far above), smoothed; lower is better" +
-               (several ? "; lines are means over seeds, bands reach from the best seed to the worst" : "") + ".</p>" +
-               names + "<div class='pair'>" + charts + "</div>";
+               (several ? "; lines are " + middles() + " over seeds, bands reach from the best seed to the worst"
+                        : "") +
+               ".</p>" + names + "<div class='pair'>" + charts + "</div>";
     }
 
     /// KL over the time steps of the judged level.
@@ -263,6 +267,26 @@ private:
         const std::string& last = task.levels.back();
         frame.x_title = frame.x_unit = plain_words(last.substr(0, last.rfind('_'))), frame.points = true;
         return heading("By " + escape_html(frame.x_title)) + two_sizes(lines, frame);
+    }
+
+    /// How many steps the goal of an episode costs the first time, and how many once it was found.
+    std::string goal_curves(const task_comparison& task) const {
+        if (!task.evaluated()) return "";
+        const std::string& level = task.levels[task.judged_level()];
+        std::vector<chart_series> lines;
+        for (const auto& a : task.ablations)
+            if (auto band = band_of_goals(a.runs, level); band.x.size() > 1)
+                lines.push_back({ablation_title(a.ablation), colour(a.ablation), std::move(band)});
+        if (lines.empty()) return "";
+        chart_frame frame{.height = 360, .y_title = "steps", .label_ends = true};
+        frame.x_title = frame.x_unit = "time that the goal is reached", frame.points = true;
+        return heading("Steps to the goal within an episode") + "<p class='sub'>On the level \u201c" +
+               escape_html(plain_words(level)) +
+               "\u201d: to the first time that the goal is reached, from there to the second, and so on; means over "
+               "the "
+               "episodes that came so far, as long as half of them do. Who remembers where it is needs fewer after the "
+               "first.</p>" +
+               two_sizes(lines, frame);
     }
 
     std::string table(const task_comparison& task) const {
@@ -393,6 +417,7 @@ private:
     const std::vector<run_record>& runs_;
     std::vector<task_comparison> tasks_;
     std::string title_;
+    curve_middle middle_;
     std::map<std::string, int> colours_;
 };
 

@@ -24,6 +24,7 @@
 #include <nlohmann/json.hpp>
 
 #include <engram/core/error.hpp>
+#include <engram/evaluate/goal_times.hpp>
 #include <engram/evaluate/level_curve.hpp>
 #include <engram/evaluate/retrieval.hpp>
 #include <engram/io/file.hpp>
@@ -41,6 +42,7 @@ struct level_result {
     std::vector<double> divergence = {};
     std::optional<double> before_recall = {}, at_recall = {}, first_sight = {};
     std::optional<double> recall_step = {};  // the first step that memory can help with
+    goal_times goals = {};                   // of an agent that seeks one
 };
 
 /// Agents earn rewards, generative models describe sequences, supervised models answer on them.
@@ -200,11 +202,21 @@ inline std::vector<level_result> parse_levels(const json& levels, const std::str
         const std::string where = source + ": level '" + name + "'";
         const auto mean = json_number(value, "mean", where);
         if (!mean) continue;
-        out.push_back({name, json_string(value, "unit", where), json_number(value, "episodes", where).value_or(0),
-                       *mean, json_number(value, "stderr", where).value_or(0), json_number(value, "maximum", where),
-                       json_number(value, "random", where), json_numbers(value, "kl_per_step", where),
-                       json_number(value, "kl_before_recall", where), json_number(value, "kl_at_recall", where),
-                       json_number(value, "kl_at_first_sight", where), json_number(value, "recall_step", where)});
+        out.push_back({name,
+                       json_string(value, "unit", where),
+                       json_number(value, "episodes", where).value_or(0),
+                       *mean,
+                       json_number(value, "stderr", where).value_or(0),
+                       json_number(value, "maximum", where),
+                       json_number(value, "random", where),
+                       json_numbers(value, "kl_per_step", where),
+                       json_number(value, "kl_before_recall", where),
+                       json_number(value, "kl_at_recall", where),
+                       json_number(value, "kl_at_first_sight", where),
+                       json_number(value, "recall_step", where),
+                       {json_numbers(value, "steps_to_goal", where), {}}});
+        for (const double n : json_numbers(value, "reached_goal", where))
+            out.back().goals.episodes.push_back(std::isfinite(n) ? static_cast<int>(std::clamp(n, 0.0, 1e9)) : 0);
     }
     return out;
 }

@@ -56,7 +56,7 @@ public:
     sequence_score score(const std::string& level, int count, std::uint64_t seed,
                          const std::function<bool()>& stop = {}) {
         require(count > 0, "evaluation: expected at least one sequence, got ", count);
-        require_known("level", level, info().levels);
+        require_known("level", level, info().known_levels());
         const int T = info().steps;
         sequence_score s{level, model_->generative ? "nats" : "wrong bits a sequence", 0, 0, 0, {}, {}};
         s.divergence.resize(model_->generative ? static_cast<std::size_t>(T) : 0);

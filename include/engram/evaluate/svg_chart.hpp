@@ -148,9 +148,9 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
                 (frame.x_unit.empty() ? "" : ",\"n\":" + quoted(s.name)) + ",\"x\":[";
         for (std::size_t i = 0; i < s.band.x.size(); ++i) data += (i ? "," : "") + significant(s.band.x[i], 6);
         data += "],\"y\":[";
-        for (std::size_t i = 0; i < s.band.x.size(); ++i) data += (i ? "," : "") + significant(s.band.mean[i], 4);
+        for (std::size_t i = 0; i < s.band.x.size(); ++i) data += (i ? "," : "") + significant(s.band.middle[i], 4);
         data += "],\"p\":[";
-        for (std::size_t i = 0; i < s.band.x.size(); ++i) data += (i ? "," : "") + fixed(py(s.band.mean[i]), 1);
+        for (std::size_t i = 0; i < s.band.x.size(); ++i) data += (i ? "," : "") + fixed(py(s.band.middle[i]), 1);
         data += "]}";
     }
     out += " data-curves='" + data + "]}'>";
@@ -197,12 +197,12 @@ inline std::string line_chart(const std::vector<chart_series>& series, const cha
         if (s.band.x.empty()) continue;
         const std::string colour = "c" + std::to_string(s.colour % 10);
         for (const auto& t : s.band.tails) out += "<path class='tail " + colour + "' d='" + path(t.x, t.y, "M") + "'/>";
-        out += "<path class='line " + colour + "' d='" + path(s.band.x, s.band.mean, "M") + "'><title>" +
+        out += "<path class='line " + colour + "' d='" + path(s.band.x, s.band.middle, "M") + "'><title>" +
                escape_html(s.name) + "</title></path>";
         for (std::size_t i = 0; frame.points && i < s.band.x.size(); ++i)
             out += "<circle class='bar " + colour + "' cx='" + fixed(px(s.band.x[i]), 1) + "' cy='" +
-                   fixed(py(s.band.mean[i]), 1) + "' r='3.2'/>";
-        ends.push_back(py(s.band.mean.back()));
+                   fixed(py(s.band.middle[i]), 1) + "' r='3.2'/>";
+        ends.push_back(py(s.band.middle.back()));
         ended.push_back(&s);
     }
     if (frame.label_ends) {

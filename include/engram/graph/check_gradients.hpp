@@ -5,8 +5,9 @@
 //
 // Differences use the five-point stencil, whose error in double is about 1e-12 of the loss. An error is relative to the
 // larger of the two slopes, but at least to a thousandth of the largest slope of the same tensor, below which rounding
-// of the loss drowns both. Differences through a stop-gradient or a changed selection are wrong by design: give
-// such values as inputs (a replaying plan does so for what a memory stores).
+// of the loss drowns both. Every evaluation starts where the first one did, states, resources and noise included: a
+// ring that kept what the last evaluation wrote would be another loss. Differences through a stop-gradient or a changed
+// selection are wrong by design: give such values as inputs (a replaying plan does so for what a memory stores).
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include <engram/graph/program.hpp>
+#include <engram/graph/snapshot.hpp>
 
 namespace engram {
 
@@ -27,8 +28,9 @@ struct gradient_report {
     bool same_bits_twice = true;
 };
 
-/// `prepare` fills inputs, states and resources; it is called before every evaluation. At most `samples` entries of
-/// every parameter, and of every input that was traced with a gradient, are compared; `only` may choose them by name.
+/// `prepare` fills inputs; it may fill states and resources too, which are those of a new program otherwise. It is
+/// called before every evaluation and must give the same each time. At most `samples` entries of every parameter, and
+/// of every input that was traced with a gradient, are compared; `only` may choose them by name.
 template <class Backend>
 gradient_report check_gradients(const graph<Backend>& g, std::shared_ptr<parameters<typename Backend::real>> store,
                                 plan_options options, const std::function<void(program<Backend>&)>& prepare,
@@ -37,8 +39,13 @@ gradient_report check_gradients(const graph<Backend>& g, std::shared_ptr<paramet
     using real = typename Backend::real;
     options.gradients = true;
     program<Backend> p(g, store, options);
-    const auto loss = [&] {
+    const program_snapshot<Backend> start(p, g);
+    const auto begin = [&] {
+        start.restore(p);
         prepare(p);
+    };
+    const auto loss = [&] {
+        begin();
         p.forward();
         return p.loss();
     };
@@ -109,7 +116,7 @@ gradient_report check_gradients(const graph<Backend>& g, std::shared_ptr<paramet
     for (std::size_t k = 0; k < input_slopes.size(); ++k) {
         const std::string name = g.value(g.wanted_gradients()[k]).name;
         compare(name, input_slopes[k], [&](std::ptrdiff_t i, double by) {
-            prepare(p);
+            begin();
             p.input(name)[static_cast<std::size_t>(i)] += static_cast<real>(by);
             p.forward();
             return p.loss();

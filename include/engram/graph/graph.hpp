@@ -186,6 +186,7 @@ public:
     /// store.
     void share_parameters() { shares_ = true; }
 
+    /// A parameter [rows, columns] of the store; `first` fills it.
     parameter declare(const std::string& name, int rows, int columns, const initialiser<real>& first) {
         if (shares_)
             for (std::size_t i = 0; i < store_->entries().size(); ++i) {

@@ -59,6 +59,36 @@ public:
         require(options_.gradients, "backward: this program was planned without gradients");
         replay(1, [this] { sweep_backward(untimed{}); });
     }
+    /// Computes again what depends on an input that was written after forward(), and all losses. States, memories and
+    /// the number of replays stay as they are; nothing in a scan may depend on that input.
+    void refresh(const std::string& name) {
+        const int from = find_value(name, value_info::origin::input, "input");
+        if constexpr (device_backend<Backend>)
+            executor_.upload(input(name).data(), arena_.data() + layout_.base[static_cast<std::size_t>(from)],
+                             layout_.length(from));
+        std::vector<char> changed(graph_.values().size(), 0);
+        changed[static_cast<std::size_t>(from)] = 1;
+        const auto reads = [&](const bound& k) {
+            const auto& inputs = operation_of(k).inputs;
+            return std::any_of(inputs.begin(), inputs.end(),
+                               [&](const view& v) { return changed[static_cast<std::size_t>(v.value)] != 0; });
+        };
+        clear_losses();
+        const auto run_again = [&](std::vector<bound>& list, bool once) {
+            for (bound& k : list) {
+                if (!reads(k) && !operation_of(k).is_loss) continue;
+                for (const int out : operation_of(k).outputs) changed[static_cast<std::size_t>(out)] = 1;
+                once ? run_forward(k) : k.kernel->forward(0, options_.steps);
+            }
+        };
+        for (run_segment& s : run_) {
+            run_again(s.once, true);
+            run_again(s.before, false);
+            for (const bound& k : s.loop)
+                require(!reads(k), "refresh: '", name, "' is read by '", operation_of(k).name, "', in a scan");
+            run_again(s.behind, false);
+        }
+    }
     /// The same sweeps, every call of a kernel wrapped as `around(operation, call)`: for measuring them.
     void forward_around(auto around) {
         begin_forward();
@@ -74,6 +104,7 @@ public:
     /// Weights, gradient, and a variable or its gradient as kernels see them.
     device_weights<Backend>& device_weights_in_use() requires device_backend<Backend> { return *weights_; }
     real* device_gradient() { return gradient_.data(); }
+    std::ptrdiff_t gradient_size() const { return static_cast<std::ptrdiff_t>(gradient_.size()); }
     operand<real> on_device(const variable& v, bool gradient = false) { return place_view(v, gradient); }
     const plan_options& options() const { return options_; }
     const engram::plan& planned() const { return plan_; }
@@ -205,10 +236,15 @@ private:
             run();
     }
 
-    template <class Around>
-    void sweep_forward(Around around) {
+    void clear_losses() {
+        losses_known_ = false;
         for (auto& [name, value] : losses_) value = 0;
         if constexpr (device_backend<Backend>) executor_.clear_scalars();
+    }
+
+    template <class Around>
+    void sweep_forward(Around around) {
+        clear_losses();
         for (const entry_copy& c : entries_) send_rows(executor_, c.from, c.to, options_.batch, false);
         for (const run_segment& s : run_) {
             for (const bound& k : s.once) around(k, [&] { run_forward(k); });

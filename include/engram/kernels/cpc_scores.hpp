@@ -164,8 +164,9 @@ void cpc_backward(const Real* x, std::ptrdiff_t x_stride, const Real* pred, std:
                 for (int i = 0; i < n; i += P::width) {
                     const int count = std::min(P::width, n - i);
                     const P share = P::load(d + i, count);
-                    P g = share * (P(1) + (P(1) / (P(1) - share) - P(odds - apart)) * P(scale));
-                    if (apart != 0) g -= exp(P::load(s + i, count) - P(softmax.shift)) * P(scale / softmax.others);
+                    P g = share * multiply_add(P(1) / (P(1) - share) - P(odds - apart), P(scale), P(1));
+                    if (apart != 0)
+                        g = multiply_add(exp(P::load(s + i, count) - P(softmax.shift)), P(-scale / softmax.others), g);
                     (g * P(d_loss[t * d_loss_stride])).store(d + i, count);
                 }
                 const Real r = top == positive ? 0 : std::exp(s[positive] - softmax.shift) / softmax.others;

@@ -76,7 +76,7 @@ void link_gradient(const Real* link, const Real* written, const Real* precedence
                 // The diagonal is a constant.
                 const P d = select(indices<Real>(j) == P(first + i), 0, P::load(to, count));
                 const P lost = d * P::load(link + std::ptrdiff_t(first + i) * N + j, count);
-                sum[i] += d * before - lost;
+                sum[i] += multiply_add(d, before, -lost);
                 down -= lost;
                 forth = multiply_add(here, d, forth);
                 (d * (P(1) - here - there)).store(to, count);

@@ -90,7 +90,7 @@ struct knn_scaled {
             const P z = left < P::width ? P::load(a + i, left) - P::load(c + i, left) : P::load(a + i) - P::load(c + i);
             z.store(centred + i);
             largest = max(largest, abs(z));
-            all_sum += square(z);
+            all_sum = multiply_add(z, z, all_sum);
         }
         float lane[P::width];
         largest.store(lane);
@@ -104,7 +104,8 @@ struct knn_scaled {
             const P z = P::load(centred + i), sum = multiply_add(z, factor, integers);
             const auto bits = __builtin_bit_cast(words, sum.lanes) - __builtin_bit_cast(words, integers.lanes);
             std::memcpy(whole + i, &bits, sizeof bits);
-            lost_sum += square(z - (sum - integers) * unit);
+            const P lost_here = multiply_add(integers - sum, unit, z);
+            lost_sum = multiply_add(lost_here, lost_here, lost_sum);
         }
         all = all_sum.sum(), lost = lost_sum.sum();
     }
@@ -204,7 +205,8 @@ public:
                     visit(P::load(below + first + i), words(first) + rows_ * knn_compact_block + i);
         };
         each_pack([&](P number, const std::uint32_t* row) {
-            const P wrong = P(length_) * bound(row, 1) + P(error_) * bound(row, 2) + P(4 * float(uncertain_));
+            const P wrong = multiply_add(P(length_), bound(row, 1),
+                                         multiply_add(P(error_), bound(row, 2), P(4 * float(uncertain_))));
             least = select(number + wrong < least, number + wrong, least);
         });
         float lane[P::width];
@@ -245,7 +247,8 @@ private:
     ENGRAM_SIMD P of_pack(typename products::native total, const std::uint32_t* row) const {
         typedef std::int32_t integers __attribute__((vector_size(pack_bytes)));
         const P product(__builtin_convertvector(__builtin_bit_cast(integers, total - offset_), typename P::native));
-        return bound(row, 0) - P(length_) * bound(row, 1) - bound(row, 2) * (product * P(scale_) + P(error_));
+        return multiply_add(-bound(row, 2), multiply_add(product, P(scale_), P(error_)),
+                            multiply_add(P(-length_), bound(row, 1), bound(row, 0)));
     }
 
     const std::uint32_t* compact_;

@@ -108,7 +108,7 @@ void erase_and_add(const Real* memory, int N, int W, const Real* weight, const R
             P kept = P::load(memory + std::ptrdiff_t(n) * W + i, count), added(0);
             for (int h = 0; h < H; ++h) {
                 const P w(weight[std::ptrdiff_t(h) * N + n]);
-                kept *= P(1) - w * P::load(erase + std::ptrdiff_t(h) * W + i, count);
+                kept *= multiply_add(-w, P::load(erase + std::ptrdiff_t(h) * W + i, count), P(1));
                 added = multiply_add(w, P::load(add + std::ptrdiff_t(h) * W + i, count), added);
             }
             (kept + added).store(written + std::ptrdiff_t(n) * W + i, count);
@@ -144,15 +144,16 @@ void erase_and_add_gradient(const Real* memory, int N, int W, const Real* weight
                     P others(1);
                     for (int other = 0; other < H; ++other)
                         if (other != h)
-                            others *= P(1) - P(weight[std::ptrdiff_t(other) * N + n]) *
-                                                 P::load(erase + std::ptrdiff_t(other) * W + i, count);
+                            others *= multiply_add(P(-weight[std::ptrdiff_t(other) * N + n]),
+                                                   P::load(erase + std::ptrdiff_t(other) * W + i, count), P(1));
                     const P pull = d * others;
                     if (h == 0)
-                        (P::load(d_memory + std::ptrdiff_t(n) * W + i, count) + pull * (P(1) - w * e))
+                        multiply_add(pull, multiply_add(-w, e, P(1)),
+                                     P::load(d_memory + std::ptrdiff_t(n) * W + i, count))
                             .store(d_memory + std::ptrdiff_t(n) * W + i, count);
                     const P reach = pull * row;
-                    sum[k] += reach * e;
-                    erased -= w * reach;
+                    sum[k] = multiply_add(reach, e, sum[k]);
+                    erased = multiply_add(-w, reach, erased);
                 }
                 erased.store(to_erase, count);
             }

@@ -79,7 +79,7 @@ struct ntm_head {
             const lanes v = get(shifted + i, count), w = get(weight + i, count);
             const lanes slope = get(d_weight + i, count) - mean;
             const auto positive = v > lanes(0);
-            d_sharpening += select(positive, w * slope * log(v / lanes(top)), lanes(0));
+            d_sharpening = multiply_add(w * slope, select(positive, log(v / lanes(top)), lanes(0)), d_sharpening);
             put(lanes(sharpening) * select(positive, w / v, at_zero) * slope, dv + 1 + i, count);
         });
         close_ring(dv, N);
@@ -92,18 +92,17 @@ struct ntm_head {
         // From here on du stands where u did.
         lanes d_gate(0), inner(0), d_strength(0);
         in_packs(N, [&](int i, int count) {
-            const lanes du = lanes(shift[0]) * get(dv + i, count) + lanes(shift[1]) * get(dv + i + 1, count) +
-                             lanes(shift[2]) * get(dv + i + 2, count);
+            const lanes du = shift_sum(get(dv + i, count), get(dv + i + 1, count), get(dv + i + 2, count));
             const lanes c = get(content + i, count);
-            d_gate += du * (c - get(previous + i, count));
-            inner += du * c;
+            d_gate = multiply_add(du, c - get(previous + i, count), d_gate);
+            inner = multiply_add(du, c, inner);
             put(du, u + i, count);
             put(lanes(keep) * du, d_previous + i, count);
         });
         const lanes middle(sums<1>(&inner)[0]);
         in_packs(N, [&](int i, int count) {
             const lanes dx = lanes(gate) * get(content + i, count) * (get(u + i, count) - middle);
-            d_strength += dx * get(cosine + i, count);
+            d_strength = multiply_add(dx, get(cosine + i, count), d_strength);
             put(lanes(strength) * dx, d_cosine + i, count);
         });
         d_raw[0] = sums<1>(&d_strength)[0] * logistic(raw[0]);
@@ -151,18 +150,20 @@ private:
         x[0] = x[n];
         x[n + 1] = x[1];
     }
+    lanes shift_sum(lanes left, lanes stay, lanes right) const {
+        return multiply_add(lanes(shift[0]), left, multiply_add(lanes(shift[1]), stay, lanes(shift[2]) * right));
+    }
     void gate_ring(const Real* content, const Real* previous, int N, Real* u) const {
         in_packs(N, [&](int i, int count) {
-            put(lanes(gate) * get(content + i, count) + lanes(keep) * get(previous + i, count), u + 1 + i, count);
+            put(multiply_add(lanes(gate), get(content + i, count), lanes(keep) * get(previous + i, count)), u + 1 + i,
+                count);
         });
         close_ring(u, N);
     }
     void shift_gated(const Real* content, const Real* previous, int N, Real* shifted, Real* u) {
         gate_ring(content, previous, N, u);
         in_packs(N, [&](int i, int count) {
-            put(lanes(shift[0]) * get(u + i + 2, count) + lanes(shift[1]) * get(u + i + 1, count) +
-                    lanes(shift[2]) * get(u + i, count),
-                shifted + i, count);
+            put(shift_sum(get(u + i + 2, count), get(u + i + 1, count), get(u + i, count)), shifted + i, count);
         });
         top = largest(shifted, N);
     }

@@ -51,7 +51,8 @@ void adam_update(Real* param, const Real* grad, Real* m, Real* v, std::ptrdiff_t
     const P b1(beta1), c1(1 - double(beta1)), b2(beta2), c2(1 - double(beta2)), eps(epsilon), scale(grad_scale);
     for_packs<Real>(n, [&](int lanes, std::ptrdiff_t i) {
         const P g = scale * P::load(grad + i, lanes);
-        const P first = b1 * P::load(m + i, lanes) + c1 * g, second = b2 * P::load(v + i, lanes) + c2 * (g * g);
+        const P first = multiply_add(b1, P::load(m + i, lanes), c1 * g);
+        const P second = multiply_add(b2, P::load(v + i, lanes), c2 * (g * g));
         first.store(m + i, lanes);
         second.store(v + i, lanes);
         (P::load(param + i, lanes) - rate * first / (sqrt(second * unbias) + eps)).store(param + i, lanes);
@@ -66,8 +67,8 @@ void rmsprop_update(Real* param, const Real* grad, Real* ms, Real* mom, std::ptr
     const P keep(decay), fresh(1 - double(decay)), eps(epsilon), rate(lr), inertia(momentum), scale(grad_scale);
     for_packs<Real>(n, [&](int lanes, std::ptrdiff_t i) {
         const P g = scale * P::load(grad + i, lanes);
-        const P square_mean = keep * P::load(ms + i, lanes) + fresh * (g * g);
-        const P velocity = inertia * P::load(mom + i, lanes) + rate * g / sqrt(square_mean + eps);
+        const P square_mean = multiply_add(keep, P::load(ms + i, lanes), fresh * (g * g));
+        const P velocity = multiply_add(inertia, P::load(mom + i, lanes), rate * g / sqrt(square_mean + eps));
         square_mean.store(ms + i, lanes);
         velocity.store(mom + i, lanes);
         (P::load(param + i, lanes) - velocity).store(param + i, lanes);

@@ -148,11 +148,12 @@ public:
     }
 
     /// Adds x[row * row_stride + k * step] * w[k * w_step + column] for k = 0 .. count - 1, in this order; Factors are
-    /// registers of what x and w hold.
+    /// registers of what x and w hold. Columns beyond product_tile_vectors are those of further panels, which lie
+    /// `panel_step` apart.
     template <class Factors = pack<Real>, class Word>
     ENGRAM_SIMD void add(const Word* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Word* w,
-                         std::ptrdiff_t w_step, int count) {
-        add<Factors>(x, row_stride, step, w, w_step, count, std::make_integer_sequence<int, Rows>{},
+                         std::ptrdiff_t w_step, int count, std::ptrdiff_t panel_step = 0) {
+        add<Factors>(x, row_stride, step, w, w_step, count, panel_step, std::make_integer_sequence<int, Rows>{},
                      std::make_integer_sequence<int, Vectors>{}, std::make_integer_sequence<int, Rows * Vectors>{});
     }
 
@@ -169,12 +170,13 @@ public:
 private:
     template <class Factors, class Word, int... R, int... V, int... I>
     ENGRAM_SIMD void add(const Word* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Word* w,
-                         std::ptrdiff_t w_step, int count, std::integer_sequence<int, R...>,
+                         std::ptrdiff_t w_step, int count, std::ptrdiff_t panel_step, std::integer_sequence<int, R...>,
                          std::integer_sequence<int, V...>, std::integer_sequence<int, I...>) {
+        constexpr int side = product_tile_vectors;
         const Word* rows[Rows] = {x + R * row_stride...};
         pack<Real> sums[Rows * Vectors] = {sums_[I]...};
         for (int k = 0; k < count; ++k) {
-            const Factors weights[Vectors] = {Factors::load(w + V * width)...};
+            const Factors weights[Vectors] = {Factors::load(w + V / side * panel_step + V % side * width)...};
             ((sums[I] = multiply_add(Factors(*rows[I / Vectors]), weights[I % Vectors], sums[I])), ...);
             ((rows[R] += step), ...);
             w += w_step;
@@ -217,6 +219,29 @@ ENGRAM_SIMD void for_row_tiles(int first, int m, Body body) {
     if (row < m) body(row, std::integral_constant<int, 1>{});
 }
 
+/// The product of Rows rows by as many whole panels as groups of `Panels` of them cover; returns that number. The
+/// chains of one panel alone would leave the multiplier waiting for their sums.
+template <int Rows, int Panels, class Real>
+int multiply_panels(const product_part<Real>* parts, int count, const Real* bias, bool accumulate, Real* y,
+                    std::ptrdiff_t y_stride) {
+    using weights = packed_weights<Real>;
+    constexpr int columns = Panels * weights::panel;
+    const weights& shape = *parts[0].weights;
+    int done = 0;
+    for (; (done + Panels) * weights::panel <= shape.columns(); done += Panels) {
+        product_tile<Real, Rows, Panels * product_tile_vectors> tile;
+        Real* to = y + done * weights::panel;
+        tile.start(bias ? bias + done * weights::panel : nullptr, to, y_stride, accumulate, columns);
+        for (int i = 0; i < count; ++i) {
+            const auto& part = parts[i];
+            tile.add(part.x, part.stride, 1, part.weights->panel_row(done, part.first_row), weights::panel, part.rows,
+                     std::ptrdiff_t(weights::panel) * part.weights->rows());
+        }
+        tile.finish(to, y_stride, columns);
+    }
+    return done;
+}
+
 /// y[m, n] = (accumulate ? y : bias or 0) + sum over the parts of x[m, 0..rows) W[first_row.., n].
 template <class Real>
 void multiply(const product_part<Real>* parts, int count, const Real* bias, bool accumulate, Real* y,
@@ -230,9 +255,12 @@ void multiply(const product_part<Real>* parts, int count, const Real* bias, bool
     constexpr std::ptrdiff_t cached = 256 * 1024 / static_cast<int>(sizeof(Real));
     const int fitting = static_cast<int>(std::min<std::ptrdiff_t>(cached / depth, m));
     const int block = std::max(2, fitting / product_tile_rows) * product_tile_rows;
+    int done = 0;
+    if (m == 1) done = multiply_panels<1, 4>(parts, count, bias, accumulate, y, y_stride);
+    if (m == 2) done = multiply_panels<2, 2>(parts, count, bias, accumulate, y, y_stride);
     for (int first = 0; first < m; first += block) {
         const int last = std::min(m, first + block);
-        for (int p = 0; p < shape.panels(); ++p) {
+        for (int p = done; p < shape.panels(); ++p) {
             const int column = p * weights::panel, columns = std::min(weights::panel, shape.columns() - column);
             const auto tiles = [&](auto vectors) __attribute__((always_inline)) {
                 for_row_tiles(

@@ -104,8 +104,9 @@ Real squared_distance(const Real* a, const Real* b, int n) {
     using P = pack<Real>;
     P sum(0);
     int i = 0;
-    for (; i + P::width <= n; i += P::width) sum += square(P::load(a + i) - P::load(b + i));
-    if (i < n) sum += square(P::load(a + i, n - i) - P::load(b + i, n - i));
+    const auto add = [&](P difference) __attribute__((always_inline)) { sum = multiply_add(difference, difference, sum); };
+    for (; i + P::width <= n; i += P::width) add(P::load(a + i) - P::load(b + i));
+    if (i < n) add(P::load(a + i, n - i) - P::load(b + i, n - i));
     return sums<1>(&sum)[0];
 }
 

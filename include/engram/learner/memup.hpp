@@ -11,8 +11,9 @@
 // of the memory. Uncertainties are what the moving averages of both networks, slow += (1 - decay) (fast - slow) every
 // `period` updates, lose at each step of a new sequence. The second term (ours; the authors alternate with epochs of
 // it) teaches the predictor what is certain anyway. The head on [e_k, m_i] is layers with ReLU, dropout behind the last
-// (the paper's form, U21); with `context.layers` it sees [c_k, m_i], c an LSTM of the predictor's own. Contexts of
-// chosen steps come from the moving averages and carry no gradient; that of the current steps trains the LSTM.
+// (the paper's form, U21); with `context.layers` it sees [c_k, m_i], c an LSTM of the predictor's own, and [e_k, c_k,
+// m_i] with `context.and_step` (the authors' code; its dropout before the last ReLU is the same as behind it). Contexts
+// of chosen steps come from the moving averages and carry no gradient; that of the current steps trains the LSTM.
 //
 // Inputs of the pairs: memory [P, B, M], observation [P, B, .] or context [P, B, C], target and weight [P, B, 1]
 // (weights add up to the means above). train/memup_trainer.hpp runs it.
@@ -38,9 +39,11 @@ struct context_settings {
     int hidden = 128;        // units of a layer
     double forget_bias = 1;  // where b starts for its gate f
     double dropout = 0;      // between layers
+    bool and_step = false;   // the head sees the target step's e_k beside its context (the authors' code, errata U21)
     bool retraced = false;  // chosen steps' contexts learn too, a block of r steps a rollout (train/memup_contexts.hpp)
     void check() const {
         require(layers >= 0, "learner.context.layers: expected zero or more, got ", layers);
+        require(layers > 0 || !and_step, "learner.context.and_step: there is no context; set learner.context.layers");
         require(layers > 0 || !retraced, "learner.context.retraced: there is no context; set learner.context.layers");
         if (layers > 0) stacked_lstm::settings{hidden, layers, forget_bias, dropout}.check();
     }
@@ -58,6 +61,7 @@ struct memup {
         int selected = 10;                  // K, targets of a prediction
         std::string selection = "top";      // top (K most uncertain), current or top_and_current
         double current_weight = 1;          // w
+        double chosen_weight = 1;           // of the chosen targets' loss
         double decay = 0.97;                // of the moving averages
         int period = 1;                     // updates between two steps of theirs
         std::vector<int> hidden{128, 128};  // widths of the predictor's layers
@@ -65,6 +69,7 @@ struct memup {
         context_settings context;
         int pretrain = 0;  // updates of the predictor alone before all others
         int block = 0;     // updates of the memory alone, then of the predictor alone, and so on; 0: both at once
+        int last = 0;      // in the predictor's turns, the last steps of a sequence alone have a target; 0: all
         void check() const {
             require_known("learner.targets", targets, target_kinds());
             require_known("learner.selection", selection,
@@ -72,6 +77,8 @@ struct memup {
             require(rollout > 0, "learner.rollout: expected at least one step, got ", rollout);
             require(every > 0 && every <= rollout, "learner.every: predictions every ", every,
                     " steps, but a rollout has ", rollout, "; expected 1 to ", rollout);
+            require(chosen_weight > 0, "learner.chosen_weight: expected a positive number, got ", chosen_weight);
+            require(last >= 0, "learner.last: expected zero (all) or more steps, got ", last);
             require(selected > 0, "learner.selected: expected at least one target of a prediction, got ", selected);
             require(current_weight >= 0, "learner.current_weight: expected zero or more, got ", current_weight);
             require(decay >= 0 && decay < 1, "learner.decay: expected a number in [0, 1), got ", decay);
@@ -103,7 +110,9 @@ struct memup {
                 s.period,
                 s.pretrain,
                 s.block,
-                s.context.retraced};
+                s.context.retraced,
+                s.chosen_weight,
+                s.last};
     }
 
     /// The memory is the head: what is minimised hangs on it from outside.
@@ -160,8 +169,8 @@ struct memup {
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::context_settings, layers, hidden, forget_bias, dropout, retraced);
-ENGRAM_REFLECT(engram::memup::settings, targets, rollout, every, selected, selection, current_weight, decay, period,
-               hidden, dropout, context, pretrain, block);
+ENGRAM_REFLECT(engram::context_settings, layers, hidden, forget_bias, dropout, and_step, retraced);
+ENGRAM_REFLECT(engram::memup::settings, targets, rollout, every, selected, selection, current_weight, chosen_weight,
+               decay, period, hidden, dropout, context, pretrain, block, last);
 
 static_assert(engram::learner_policy<engram::memup>);

@@ -8,6 +8,9 @@
 //                play: y_k is the discounted return, K targets by s_k; squared error
 //   3  policy    PPO on [m_t, E'(o_t), a_{t-1}] -> FC, the memory frozen
 //
+// What the authors' code does otherwise (errata U23, U24) is a setting each: the memory sees the last reward, the
+// policy sees m_t alone behind two layers, an update of the memory whose loss is small is left out.
+//
 // E of the detector, of memory and predictor (shared), and of the policy are three parameter sets of the agent's
 // encoder; g is the agent's controller. model/remembering.hpp traces a phase, train/phased_trainer.hpp runs them.
 
@@ -56,14 +59,16 @@ struct memup_ppo {
         }
     };
     struct settings {
-        int hidden = 256;           // units of the policy's layer
-        int detector_hidden = 512;  // of the detector's
+        int hidden = 256;           // units of a layer of the policy
+        int layers = 1;             // of the policy, before its heads
+        int detector_hidden = 512;  // units of the detector's layer
         ppo::settings policy;
         memory_settings memory;
         quantile_regression::settings detector;
         void check() const {
             require(hidden > 0 && detector_hidden > 0, "learner: expected positive widths, got ", hidden, " and ",
                     detector_hidden);
+            require(layers > 0, "learner.layers: expected at least one, got ", layers);
             policy.check(), memory.check(), detector.check();
         }
     };
@@ -128,6 +133,6 @@ struct memup_ppo {
 
 ENGRAM_REFLECT(engram::memup_ppo::memory_settings, rollout, every, selected, uncertainty, current_weight, discount,
                decay, period, context, hidden);
-ENGRAM_REFLECT(engram::memup_ppo::settings, hidden, detector_hidden, policy, memory, detector);
+ENGRAM_REFLECT(engram::memup_ppo::settings, hidden, layers, detector_hidden, policy, memory, detector);
 
 static_assert(engram::learner_policy<engram::memup_ppo>);

@@ -4,7 +4,8 @@
 // Variational learning of a generative temporal model (facts 4.1, errata G12, G14, G20): prior and posterior of each
 // step's latent are diagonal Gaussians computed from the context C_t, the posterior sees the frame as well.
 //
-//   p_t = N(f_z(C_t)),  q_t = N(f_q(C_t, enc(x_t))),  z_t = mean + sigma * noise,  sigma = softplus(raw + 0.54) + 1e-4
+//   p_t = N(f_z(C_t)),  q_t = N(f_q(C_t, enc(x_t))),  z_t = mean + sigma * noise
+//   sigma = softplus(raw + 0.54) + 1e-4   (ours: about 1 at raw = 0, and never 0; the paper's networks give log sigma)
 //   minimised:  -F = sum_t [ KL(q_t || p_t) - log p(x_t | z_t, C_t) ]   in nats, the mean over sequences
 //   KL a dimension = ln(sigma_p / sigma_q) + (sigma_q^2 + (mean_q - mean_p)^2) / (2 sigma_p^2) - 1/2
 //
@@ -26,7 +27,7 @@
 
 namespace engram {
 
-/// A standard deviation from any number: about 1 at zero, never below 1e-4.
+/// A standard deviation from any number (ours): about 1 at zero, never below 1e-4.
 struct positive_deviation {
     constexpr auto operator()(auto raw) const { return softplus(raw + 0.54f) + 1e-4f; }
 };

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: MIT
 
 // The step of an agent (facts 1.1): m = read([x, h_prev]); h = control([x, m, last action, last reward]);
-// write([x, h]). Supervised models are wired alike; without actions nothing of them is fed. A controller of whole
-// sequences sees all steps at once, outside a scan, and stands without a memory.
+// write([x, h]). The last reward goes in clipped to [-1, 1]; auxiliary losses see it as it was. Supervised models are
+// wired alike; without actions nothing of them is fed. A controller of whole sequences sees all steps at once, outside
+// a scan, and stands without a memory.
 
 #include <engram/graph/ops/rows.hpp>
 #include <engram/graph/scan.hpp>
@@ -35,7 +36,7 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
     seen.reset = g.input("reset", 1);
     if (task.actions > 0) {
         seen.last_action = one_hot("last_action_code", g.input("last_action", 1), task.actions);
-        seen.last_reward = map("last_reward_clipped", clip_reward{}, g.input("last_reward", 1));
+        seen.last_reward = g.input("last_reward", 1);
     }
     seen.x = in("encoder", [&] {
         return Agent::encoder::encode(s.encoder, Agent::encoder::declare(g, s.encoder, task.observation),
@@ -46,7 +47,7 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
     std::vector<variable> extra;
     if (s.wiring.last_action_reward && task.actions > 0) {
         extra.push_back(seen.last_action);
-        if (s.wiring.last_reward) extra.push_back(seen.last_reward);
+        if (s.wiring.last_reward) extra.push_back(map("last_reward_clipped", clip_reward{}, seen.last_reward));
     }
     int inputs = seen.x.width + memory::context_width(s.memory, sizes);
     for (const auto& v : extra) inputs += v.width;

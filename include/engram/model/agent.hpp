@@ -79,6 +79,17 @@ template <class Controller, class Memory, class Learner>
     requires(!can_control<Controller> && Learner::learns_sequences && !carries_memory<Learner>)
 inline constexpr bool steps_with<Controller, Memory, Learner> = std::is_same_v<Memory, no_memory> && can_learn<Learner>;
 
+/// A wiring in which the controller is the memory, trained before the agent acts, says
+/// `static constexpr bool controller_remembers = true`: there is no place for another one, nor for a loss beside it.
+template <class Learner>
+concept controller_remembers = requires {
+    requires wiring_of<Learner>::type::controller_remembers;
+};
+template <class Controller, class Memory, class Auxiliary, class Learner>
+inline constexpr bool leaves_memory_alone =
+    !controller_remembers<Learner> ||
+    (can_control<Controller> && std::is_same_v<Memory, no_memory> && std::is_same_v<Auxiliary, no_auxiliary>);
+
 /// What with<P> puts in: P itself, checked.
 template <class P>
 struct replacement : std::type_identity<P> {
@@ -140,6 +151,9 @@ struct agent {
 
     static_assert(!has_reflected || detail::goes_with<auxiliary, learner>,
                   "the auxiliary loss needs actions and rewards, which a variational model does not have");
+    static_assert(!has_reflected || detail::leaves_memory_alone<controller, memory, auxiliary, learner>,
+                  "an agent that acts on a trained memory has it in the controller's slot: it goes with no_memory, "
+                  "no_auxiliary and a controller that is stepped");
     static_assert(!has_reflected || !can_infer<learner> || !can_encode<encoder> || can_decode<encoder>,
                   "a variational model draws frames: its encoder must be able to decode, see can_decode");
 
@@ -148,6 +162,7 @@ struct agent {
         has_slots && encoder_policy<encoder> && controller_policy<controller> && memory_policy<memory> &&
         auxiliary_policy<auxiliary> && can_assist<auxiliary, encoder> && learner_policy<learner> &&
         detail::steps_with<controller, memory, learner> && detail::goes_with<auxiliary, learner> &&
+        detail::leaves_memory_alone<controller, memory, auxiliary, learner> &&
         (!can_infer<learner> || can_decode<encoder>);
 
     /// The same agent with the policy in P's slot replaced.

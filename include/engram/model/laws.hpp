@@ -19,43 +19,11 @@
 #include <vector>
 
 #include <engram/core/philox.hpp>
-#include <engram/graph/program.hpp>
+#include <engram/graph/check_gradients.hpp>
+#include <engram/graph/snapshot.hpp>
 #include <engram/model/agent.hpp>
 
 namespace engram {
-
-/// Everything that the next forward() of a program depends on besides the weights.
-template <class Backend>
-class program_snapshot {
-public:
-    using real = typename Backend::real;
-
-    explicit program_snapshot(program<Backend>& p, const graph<Backend>& g) : replays_(p.replay_count()) {
-        for (const auto& v : g.values())
-            if (p.has_input(v.name)) inputs_.emplace_back(v.name, values(p.input(v.name)));
-        for (const auto& name : p.state_names()) states_.emplace_back(name, values(p.state(name)));
-        for (std::size_t r = 0; r < p.resource_count(); ++r)
-            for (const auto part : p.bound_resource(r)->bytes()) resources_.emplace_back(part.begin(), part.end());
-    }
-    void restore(program<Backend>& p) const {
-        p.replay_count() = replays_;
-        for (const auto& [name, data] : inputs_) std::copy(data.begin(), data.end(), p.input(name).begin());
-        for (const auto& [name, data] : states_) std::copy(data.begin(), data.end(), p.state(name).begin());
-        std::size_t i = 0;
-        for (std::size_t r = 0; r < p.resource_count(); ++r)
-            for (const auto part : p.bound_resource(r)->bytes()) {
-                std::copy(resources_[i].begin(), resources_[i].end(), part.begin());
-                ++i;
-            }
-    }
-
-private:
-    static std::vector<real> values(std::span<real> s) { return {s.begin(), s.end()}; }
-
-    std::uint64_t replays_;
-    std::vector<std::pair<std::string, std::vector<real>>> inputs_, states_;
-    std::vector<std::vector<std::byte>> resources_;
-};
 
 /// Numbers that a trajectory could hold in every input of `p`; no episode begins.
 template <class Backend>
@@ -85,6 +53,34 @@ void warm_up(program<Backend>& p, const traced_agent<Backend>& a, std::uint64_t 
         p.carry();
     }
     fill_randomly(p, a, seed);
+}
+
+/// backward() of the agent's whole update against central differences, as check_gradients() of a graph does it: random
+/// inputs, states and memories as two unrolls of other inputs left them, episodes that begin in the middle, what a
+/// memory stores given as an input. All of it, rings and counts of noise included, stands at the same place again
+/// before every evaluation. Weights are those of the agent, each moved a little in a copy: zero biases behind dead
+/// units leave a ReLU exactly at its corner. `seed` chooses the numbers; another one helps where a ReLU or a selection
+/// stands within a difference of its corner, at one place and by tenths.
+template <class Backend>
+gradient_report check_gradients(const traced_agent<Backend>& a, std::uint64_t seed = 4,
+                                const std::function<bool(const std::string&)>& only = {}, int T = 5, int B = 2,
+                                int samples = 16) {
+    using real = typename Backend::real;
+    require(T > 1 && B > 0, "check_gradients: expected two steps and a row at least, got ", T, " and ", B);
+    const auto store = std::make_shared<parameters<real>>(*a.store);
+    {
+        philox random(2, 2);
+        auto edit = store->edit();
+        for (auto& w : edit.flat()) w += static_cast<real>(0.1 * static_cast<double>(random.normal()));
+    }
+    const plan_options options{.steps = T, .batch = B, .gradients = true, .replay = true};
+    program<Backend> warm(*a.g, store, options);
+    warm_up(warm, a, seed);
+    if (warm.has_input("reset"))
+        for (const int row : {2 * B - 1, (T - 2) * B}) warm.input("reset")[static_cast<std::size_t>(row)] = 1;
+    const program_snapshot<Backend> start(warm, *a.g);
+    return check_gradients<Backend>(
+        *a.g, store, options, [&](program<Backend>& p) { start.restore(p); }, samples, 1e-4, only);
 }
 
 /// Row `from_row` of one program, from step `first` on, into row `to_row` of another.

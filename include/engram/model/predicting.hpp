@@ -40,25 +40,32 @@ var<Backend> input_named(graph<Backend>& g, const std::string& name) {
     fail("no input '", name, "' was traced");
 }
 
-/// What the predictor sees of a step: e_k, or the context c_k where the learner has one.
+/// e_k, the predictor's own encoding of a step.
 template <class Backend, class Agent>
-var<Backend> predictor_view(graph<Backend>& g, const typename Agent::settings& s, const task_shape& task,
-                            const var<Backend>& observation, const var<Backend>* reset) {
+var<Backend> predictor_encoding(graph<Backend>& g, const typename Agent::settings& s, const task_shape& task,
+                                const var<Backend>& observation) {
     const auto scope = g.scope("predictor");
-    const auto e = traced_in(g, "encoder", [&] {
+    return traced_in(g, "encoder", [&] {
         return Agent::encoder::encode(s.encoder, Agent::encoder::declare(g, s.encoder, task.observation), observation,
                                       task.observation);
     });
-    return Agent::learner::has_context(s.learner) ? Agent::learner::context(g, s.learner, e, *reset) : e;
+}
+/// c_k, its context.
+template <class Backend, class Agent>
+var<Backend> predictor_context(graph<Backend>& g, const typename Agent::settings& s, const var<Backend>& e,
+                               const var<Backend>& reset) {
+    const auto scope = g.scope("predictor");
+    return Agent::learner::context(g, s.learner, e, reset);
 }
 
 /// Logits of q and the row's loss against the input "target".
 template <class Backend, class Agent>
 std::pair<var<Backend>, var<Backend>> predict_rows(graph<Backend>& g, const typename Agent::settings& s,
-                                                   const task_shape& task, const var<Backend>& seen,
+                                                   const task_shape& task, std::vector<var<Backend>> seen,
                                                    const var<Backend>& memory) {
     const auto scope = g.scope("predictor");
-    const auto logits = Agent::learner::predict(g, s.learner, {seen, memory}, task);
+    seen.push_back(memory);
+    const auto logits = Agent::learner::predict(g, s.learner, seen, task);
     return {logits, Agent::learner::row_loss(g, s.learner, logits, task)};
 }
 
@@ -72,14 +79,18 @@ traced_agent<Backend> wire(predicts_targets, const typename Agent::settings& s, 
     auto out = wire<Backend, Agent>(reads_controls_writes{}, s, task, seed, why);
     out.schedule = Agent::learner::schedule(s.learner);
     const bool has_context = Agent::learner::has_context(s.learner);
+    const bool sees_step = !has_context || s.learner.context.and_step;
     if (why == purpose::generating) {
         const variable reset = detail::input_named(*out.g, "reset");
-        const variable seen =
-            detail::predictor_view<Backend, Agent>(*out.g, s, task, detail::input_named(*out.g, "observation"), &reset);
+        const variable e =
+            detail::predictor_encoding<Backend, Agent>(*out.g, s, task, detail::input_named(*out.g, "observation"));
+        std::vector<variable> seen;
+        if (sees_step) seen.push_back(e);
+        if (has_context) seen.push_back(detail::predictor_context<Backend, Agent>(*out.g, s, e, reset));
         const auto [logits, row_loss] = detail::predict_rows<Backend, Agent>(*out.g, s, task, seen, out.h);
         out.logits = out.value = out.log_policy = logits;
         out.row_loss = row_loss;
-        if (has_context) out.context = seen;
+        if (has_context) out.context = seen.back();
         out.watched = {{"h", out.h}, {"logits", logits}};
         return out;
     }
@@ -89,19 +100,19 @@ traced_agent<Backend> wire(predicts_targets, const typename Agent::settings& s, 
         to.context_graph = std::make_unique<graph<Backend>>(out.store);
         graph<Backend>& g = *to.context_graph;
         const variable observation = g.input("observation", task.observation.size()), reset = g.input("reset", 1);
-        to.context_output = detail::predictor_view<Backend, Agent>(g, s, task, observation, &reset);
+        const variable e = detail::predictor_encoding<Backend, Agent>(g, s, task, observation);
+        to.context_output = detail::predictor_context<Backend, Agent>(g, s, e, reset);
         receive_gradient("context_gradient", to.context_output);
     }
     to.g = std::make_unique<graph<Backend>>(out.store);
     graph<Backend>& g = *to.g;
     g.share_parameters();
     to.memory = g.input("memory", out.h.width, extent::sequence, true);
-    variable seen;
-    if (has_context)
-        seen = to.context = g.input("context", to.context_output.width, extent::sequence, true);
-    else
-        seen = detail::predictor_view<Backend, Agent>(g, s, task, g.input("observation", task.observation.size()),
-                                                      nullptr);
+    std::vector<variable> seen;
+    if (sees_step)
+        seen.push_back(
+            detail::predictor_encoding<Backend, Agent>(g, s, task, g.input("observation", task.observation.size())));
+    if (has_context) seen.push_back(to.context = g.input("context", to.context_output.width, extent::sequence, true));
     to.row_loss = detail::predict_rows<Backend, Agent>(g, s, task, seen, to.memory).second;
     Agent::learner::add_row_losses(g, to.row_loss);
     return out;

@@ -7,10 +7,10 @@
 //   detecting    inputs observation, last_action, action, target_atoms; watched "atoms" [T, B, A N] and
 //                "uncertainty" [T, B, 1]
 //   remembering  the memory over played rows (task/played_episodes.hpp), and the pairs, as model/predicting.hpp has
-//   them generating   the prediction of every step, of played rows learning     the policy: m_t without a gradient,
-//   E'(o_t) and a_{t-1}, a layer, the learner's heads
+//                them
+//   generating   the prediction of every step, of played rows
+//   learning     the policy: m_t without a gradient, E'(o_t) and a_{t-1}, layers, the learner's heads
 
-#include <array>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -27,8 +27,11 @@
 namespace engram {
 
 struct acts_on_memory {
+    static constexpr bool controller_remembers = true;
     struct settings {
-        bool last_action = true;  // memory, detector and policy see the action before (facts 3.8, 3.9)
+        bool last_action = true;    // memory, detector and policy see the action before (facts 3.8, 3.9)
+        bool last_reward = false;   // the memory sees the reward before too (the authors' code, errata U23)
+        bool memory_alone = false;  // the policy sees m_t and neither o_t nor the action before (theirs, errata U24)
     };
 };
 
@@ -55,13 +58,15 @@ struct phase_tracer {
         if (s.wiring.last_action) inputs.push_back(action);
         return inputs;
     }
-    /// E(o_t) and m_t of the memory.
-    std::pair<variable, variable> remember(const variable& observation, const variable& last_action) const {
+    /// E(o_t) and m_t of the memory; `last_reward` is only looked at where the wiring has it.
+    std::pair<variable, variable> remember(const variable& observation, const variable& last_action,
+                                           const variable& last_reward) const {
         const auto scope = g.scope("memory");
         const auto reset = g.input("reset", 1);
         const variable e = encode(observation);
         const auto inner = g.scope("controller");
-        const auto inputs = with_action({e}, last_action);
+        auto inputs = with_action({e}, last_action);
+        if (s.wiring.last_reward) inputs.push_back(last_reward);
         int columns = 0;
         for (const auto& v : inputs) columns += v.width;
         const auto weights = controller::declare(g, s.controller, columns);
@@ -79,11 +84,16 @@ struct phase_tracer {
         const auto w = g.declare_linear(name, columns, units, initial::fan_in<typename Backend::real>(std::sqrt(2.0)));
         return map(message(name, ".relu"), rectify{}, affine(name, inputs, w));
     }
-    /// The parts of a played row: o_t, a_{t-1}, a_t.
-    std::array<variable, 3> played() const {
+    /// The parts of a played row: o_t, a_{t-1}, a_t and, where the wiring has it, r_{t-1}.
+    struct played_row {
+        variable observation, last_action, action, last_reward;
+    };
+    played_row played() const {
         const int O = task.observation.size(), A = task.actions;
-        const variable row = g.input("observation", O + 2 * A);
-        return {row.columns(0, O), row.columns(O, A), row.columns(O + A, A)};
+        const variable row = g.input("observation", O + 2 * A + (s.wiring.last_reward ? 1 : 0));
+        played_row parts{row.columns(0, O), row.columns(O, A), row.columns(O + A, A), {}};
+        if (s.wiring.last_reward) parts.last_reward = row.columns(O + 2 * A, 1);
+        return parts;
     }
     /// What the prediction of a row costs against the input "target".
     variable predict(const variable& memory, const variable& e, const variable& action) const {
@@ -98,10 +108,6 @@ struct phase_tracer {
 template <class Backend, class Agent>
 traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, const task_shape& task,
                            std::uint64_t seed, purpose why) {
-    static_assert(
-        std::is_same_v<typename Agent::memory, no_memory> && can_control<typename Agent::controller>,
-        "an agent that acts on a trained memory has it in the controller's slot: it goes with no_memory and a "
-        "controller that is stepped");
     using variable = var<Backend>;
     traced_agent<Backend> out;
     out.task = task;
@@ -125,11 +131,11 @@ traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, co
     if (why == purpose::remembering || why == purpose::generating) {
         out.discount = s.learner.memory.discount;
         out.schedule = Agent::learner::schedule(s.learner);
-        const auto [o, last, action] = trace.played();
-        std::tie(out.x, out.h) = trace.remember(o, last);
+        const auto row = trace.played();
+        std::tie(out.x, out.h) = trace.remember(row.observation, row.last_action, row.last_reward);
         out.logits = out.value = out.log_policy = out.h;
         if (why == purpose::generating) {
-            out.row_loss = trace.predict(out.h, out.x, action);
+            out.row_loss = trace.predict(out.h, out.x, row.action);
             return out;
         }
         receive_gradient("memory_gradient", out.h);
@@ -139,20 +145,26 @@ traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, co
         pairs.share_parameters();
         const detail::phase_tracer<Backend, Agent> second{s, task, pairs};
         out.predictor->memory = pairs.input("memory", out.h.width, extent::sequence, true);
-        const auto [seen, unused, done] = second.played();
-        const variable e = detail::traced_in(pairs, "memory", [&, seen = seen] { return second.encode(seen); });
-        out.predictor->row_loss = second.predict(out.predictor->memory, e, done);
+        const auto target = second.played();
+        const variable e = detail::traced_in(pairs, "memory", [&] { return second.encode(target.observation); });
+        out.predictor->row_loss = second.predict(out.predictor->memory, e, target.action);
         Agent::learner::add_row_losses(pairs, out.predictor->row_loss);
         return out;
     }
 
     const variable o = g.input("observation", task.observation.size());
     const variable last = one_hot("last_action_code", g.input("last_action", 1), task.actions);
-    const variable m = stop_gradient(trace.remember(o, last).second);
-    out.x = trace.encode(o);
+    variable reward;
+    if (s.wiring.last_reward) reward = g.input("last_reward", 1);
+    const variable m = stop_gradient(trace.remember(o, last, reward).second);
+    out.x = s.wiring.memory_alone ? m : trace.encode(o);
     const auto heads = [&] {
         const auto scope = g.scope("learner");
-        out.h = trace.layer("hidden", trace.with_action({m, out.x}, last), s.learner.hidden);
+        auto inputs = std::vector<variable>{m};
+        if (!s.wiring.memory_alone) inputs = trace.with_action({m, out.x}, last);
+        out.h = trace.layer("hidden", inputs, s.learner.hidden);
+        for (int i = 1; i < s.learner.layers; ++i)
+            out.h = trace.layer(message("hidden.", i).c_str(), {out.h}, s.learner.hidden);
         const auto made = Agent::learner::add_heads(g, s.learner, out.h, task);
         Agent::learner::add_losses(g, s.learner, made);
         return made;
@@ -164,4 +176,4 @@ traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, co
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::acts_on_memory::settings, last_action);
+ENGRAM_REFLECT(engram::acts_on_memory::settings, last_action, last_reward, memory_alone);

@@ -70,7 +70,7 @@ struct recalled {
 /// All that an auxiliary loss may look at; everything is [T, B, .].
 template <class Var>
 struct trajectory {
-    Var observation, x, h, last_action, last_reward, reset;  // last_action is one-hot
+    Var observation, x, h, last_action, last_reward, reset;  // last_action is one-hot, last_reward not clipped
 };
 
 namespace slot {

@@ -34,6 +34,8 @@ struct prediction_schedule {
     int pretrain = 0;           // updates of the predictor alone at first
     int block = 0;              // then updates of the memory alone and of the predictor alone by turns; 0: both at once
     bool retraced = false;      // contexts of chosen steps carry a gradient
+    double chosen_weight = 1;   // of the chosen targets' loss
+    int last = 0;               // in updates of the predictor's turn, the last steps alone have a target; 0: all
 
     /// What update u steps: both, the memory, or the predictor.
     enum class part { both, memory, predictor };

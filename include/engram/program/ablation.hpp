@@ -58,6 +58,8 @@ struct ablation {
     virtual std::string name() const = 0;
     /// Slot and policy, five times.
     virtual std::vector<std::pair<std::string, std::string>> policies() const = 0;
+    /// The same as presets see it: no name for a policy that is not the library's.
+    virtual std::vector<std::pair<std::string, std::string>> library_policies() const { return policies(); }
     virtual std::vector<setting> settings() const = 0;
     /// All or none of the pairs of name and value.
     virtual void set(const std::vector<std::pair<std::string, std::string>>& pairs) = 0;
@@ -79,19 +81,31 @@ traced_agent<Backend> trace_on(const ablation& model, const task_shape& task, st
         return dynamic_cast<const traceable<Backend>&>(model).trace_for(Backend{}, task, seed, why);
 }
 
+/// A type as it is written in full.
+template <class P>
+std::string_view type_in_full() {
+    std::string_view text = __PRETTY_FUNCTION__;
+    text.remove_prefix(text.find("P = ") + 4);
+    return text.substr(0, text.find_first_of(";]"));
+}
+
 /// Name of a policy: its member `name`, or that of its type without namespaces.
 template <class P>
 std::string policy_name() {
     if constexpr (requires { std::string(P::name); }) {
         return P::name;
     } else {
-        std::string_view text = __PRETTY_FUNCTION__;
-        text.remove_prefix(text.find("P = ") + 4);
-        text = text.substr(0, text.find_first_of(";]"));
+        const std::string_view text = type_in_full<P>();
         const auto arguments = text.find('<');
         const auto colon = text.substr(0, arguments).rfind("::");
         return std::string(colon == text.npos ? text : text.substr(colon + 2));
     }
+}
+
+/// The same for a policy of the library; nothing for one of somebody else's, whatever it is called.
+template <class P>
+std::string library_policy_name() {
+    return type_in_full<P>().starts_with("engram::") ? policy_name<P>() : "";
 }
 
 /// Lets Model, which has a member trace_as<Backend>(), be traced for a device.
@@ -115,6 +129,13 @@ public:
                 {"memory", policy_name<typename Agent::memory>()},
                 {"auxiliary", policy_name<typename Agent::auxiliary>()},
                 {"learner", policy_name<typename Agent::learner>()}};
+    }
+    std::vector<std::pair<std::string, std::string>> library_policies() const override {
+        return {{"encoder", library_policy_name<typename Agent::encoder>()},
+                {"controller", library_policy_name<typename Agent::controller>()},
+                {"memory", library_policy_name<typename Agent::memory>()},
+                {"auxiliary", library_policy_name<typename Agent::auxiliary>()},
+                {"learner", library_policy_name<typename Agent::learner>()}};
     }
     std::vector<setting> settings() const override { return list_settings(settings_); }
     void set(const std::vector<std::pair<std::string, std::string>>& pairs) override { engram::set(settings_, pairs); }

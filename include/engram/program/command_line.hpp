@@ -58,11 +58,11 @@ inline std::vector<std::string> checked_words(const CLI::App& command, int argc,
     return out;
 }
 
-/// Gives the options of the command that argv[1] names their values and returns its name; nothing when only help or
-/// the version was asked for, which has been printed then. Of an option that holds one value the last one counts.
+/// Gives the options of the command that argv[1] names their values and returns its name; nothing when only help (no
+/// word at all, help, help COMMAND, --help) or the version was asked for, which has been printed then. Of an option
+/// that holds one value the last one counts.
 inline std::optional<std::string> parse_command(CLI::App& app, int argc, char** argv) {
     std::vector<std::string> names;
-    std::string list;
     const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
     if (!app.get_version_ptr()) {  // it has not parsed anything yet
         app.set_version_flag("--version", app.get_name() + " " + library_version(),
@@ -72,14 +72,14 @@ inline std::optional<std::string> parse_command(CLI::App& app, int argc, char** 
                 if (option->get_items_expected_max() == 1)
                     option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
-    for (const CLI::App* command : commands) {
-        list += (names.empty() ? "" : names.size() + 1 < commands.size() ? ", " : " or ") + command->get_name();
-        names.push_back(command->get_name());
-    }
-    require(argc > 1, "a command was expected: ", list, " (--help tells more)");
-    const std::string first = argv[1];
+    for (const CLI::App* command : commands) names.push_back(command->get_name());
+    const std::string first = argc > 1 ? argv[1] : "help";
     std::vector<std::string> words{first};
-    if (first == "-h" || first == "--help") {
+    if (first == "help" && argc > 2) {
+        require_known("command", argv[2], names);
+        require(argc == 3, "help: unexpected '", argv[3], "'; one command was expected");
+        words = {argv[2], "--help"};
+    } else if (first == "help" || first == "-h" || first == "--help") {
         words = {"--help"};
     } else if (first == "--version") {
         words = {first};

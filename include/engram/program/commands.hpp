@@ -20,7 +20,9 @@ struct run_error : error {
 int train(ablation& model, const arguments& a);
 /// Evaluates a run's last checkpoint.
 int evaluate(ablation& model, const arguments& a);
-/// Prints policies, parameters, settings and tasks.
+/// Policies, parameters, settings with where their values come from, and tasks.
+std::string description(ablation& model, const arguments& a);
+/// Prints them.
 int describe(ablation& model, const arguments& a);
 /// Draws what a trained model does.
 int sample(ablation& model, const arguments& a);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,6 +32,11 @@ struct run_settings {
     task_options task;
 };
 
+/// Names of settings and texts of their values.
+using named_texts = std::vector<std::pair<std::string, std::string>>;
+/// The pairs of texts `name=value`.
+named_texts parse_assignments(const std::vector<std::string>& assignments);
+
 class configuration {
 public:
     explicit configuration(ablation& model) : model_(&model) {}
@@ -48,19 +54,28 @@ public:
     /// Settings of the agent, then of the run.
     std::vector<setting> settings() const;
     /// Changes settings of either kind; throws with the nearest name for an unknown one.
-    void set(const std::vector<std::pair<std::string, std::string>>& pairs);
+    void set(const named_texts& pairs);
     /// Texts `name=value`.
     void assign(const std::vector<std::string>& assignments);
     /// What `products` names; throws for an unknown name, and for other products than float on a device.
     product_precision products_on(const std::string& device_name) const;
-    /// Applies the values of a preset for the task where the agent has them, and its number of steps.
-    void apply_preset(const std::string& name);
+    /// One sentence on stderr where the products that were chosen are slower here than those of float. For whoever has
+    /// nothing more to refuse.
+    void note_slow_products() const;
+    /// Gives the settings what a preset has for the agent's policies and the task, then what `further` says, and checks
+    /// the outcome once; and the run the preset's number of steps.
+    void apply_preset(const std::string& name, const named_texts& further = {});
+    /// Where a setting's value comes from: default, preset, task (the preset's for this task) or --set.
+    std::string origin_of(const std::string& setting) const;
 
     json to_json() const;
     void from_json(const json& content, const std::string& source);
 
 private:
+    void set_all(const named_texts& pairs);
+
     ablation* model_;
+    std::map<std::string, std::string> origin_;  // of what is not a default
 };
 
 /// The configuration's model on a backend, with its seed and its products.
@@ -74,7 +89,7 @@ traced_agent<Backend> traced(const configuration& config, const task_shape& task
 /// Settings as nested JSON: {"memory": {"slots": 1024}}.
 json settings_to_json(const std::vector<setting>& settings);
 /// The inverse: names and texts.
-std::vector<std::pair<std::string, std::string>> settings_from_json(const json& settings, const std::string& source);
+named_texts settings_from_json(const json& settings, const std::string& source);
 
 struct recorded_step;
 

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// A progress bar on stderr: on a terminal one line, drawn at most five times a second; elsewhere a line every half
-// minute.
+// A progress bar on stderr: on a terminal one line, drawn at most five times a second; elsewhere a line that says what will
+// follow, and then one every twenty seconds.
 
 #include <chrono>
 #include <cstdint>
@@ -14,8 +14,10 @@ namespace engram {
 
 class progress_bar {
 public:
-    /// `what` is shown beside the bar, with its best value where there is one (NaN: none).
-    progress_bar(bool quiet, std::int64_t first_step, std::int64_t last_step, std::string what, double best);
+    /// `what` is shown beside the bar, with its best value where there is one (NaN: none); `follows` is the end of the
+    /// first line where there is no terminal.
+    progress_bar(bool quiet, std::int64_t first_step, std::int64_t last_step, std::string what, double best,
+                 const std::string& follows = "");
     ~progress_bar();
     progress_bar(const progress_bar&) = delete;
     progress_bar& operator=(const progress_bar&) = delete;

@@ -80,6 +80,7 @@ struct task_info {
     std::vector<level_info> level_details{};
     std::string unit = "episode reward";
     bool has_oracle = true;
+    bool seeks_goal = false;  // a reward above zero is a goal that was reached, and that stays for the episode
 
     task_info& add_level(level_info level) {
         levels.push_back(level.name);
@@ -117,6 +118,7 @@ struct task_options {
     int items = 0;                // sequence tasks: items before the recall (l); 0: the task's own
     int recalled = 0;             // sequence tasks: items to recall (k); 0: the task's own
     int steps = 0;                // copy, scattered_copy, add, permuted_mnist: T; 0: the task's own
+    int glyph_side = 0;           // sequence tasks of glyphs: pixels a side, 14, 28 or 32; 0: the fidelity's
     std::string markers = "one";  // copy, scattered_copy: `one` query token, or `distinct`: one for every query
 };
 

@@ -8,8 +8,8 @@
 // its character, NNNN - 1. A drawing is reduced by area averaging and stretched to full ink, as thin strokes would fade
 // otherwise. Images that are equal after that are used once.
 //
-// Sides: 14 pixels for the small frame, 28 for the paper's. The option `stimulus_count` is not read: sequences are
-// drawn from all images.
+// Sides: 14 pixels for the small frame, 28 for the paper's, 32 on request: digits of MNIST then stand in a margin of
+// two pixels. The option `stimulus_count` is not read: sequences are drawn from all images.
 
 #include <algorithm>
 #include <cmath>
@@ -93,8 +93,9 @@ inline glyph_set mnist_digits(const std::string& folder, int side) {
         const std::string path = path_of("images-idx3-ubyte"), label_path = path_of("labels-idx1-ubyte");
         const idx_images images = read_idx_images(path);
         const bytes labels = read_idx_labels(label_path);
-        require(images.rows == images.columns && images.rows >= side, path, ": images of ", images.rows, " x ",
-                images.columns, ", expected a square of at least ", side);
+        const bool in_margin = side == 32 && images.rows == 28;
+        require(images.rows == images.columns && (images.rows >= side || in_margin), path, ": images of ", images.rows,
+                " x ", images.columns, ", expected a square of at least ", side);
         require(static_cast<int>(labels.size()) == images.count, label_path, ": ", labels.size(), " labels, but ", path,
                 " has ", images.count, " images");
         std::vector<int> seen(10);
@@ -108,6 +109,12 @@ inline glyph_set mnist_digits(const std::string& folder, int side) {
             ++seen[static_cast<std::size_t>(label)];
             if (images.rows == side) {
                 glyphs.add(s, label, images.image(i));
+                continue;
+            }
+            if (in_margin) {
+                for (int y = 0; y < 28; ++y)
+                    std::copy_n(images.image(i).data() + 28 * y, 28, rounded.begin() + 32 * (y + 2) + 2);
+                glyphs.add(s, label, rounded);
                 continue;
             }
             average(images.image(i), reduced.data());
@@ -174,10 +181,14 @@ inline glyph_set omniglot_characters(const std::string& folder, int side) {
 /// What a task can show: digits by their class, any glyphs (digits unless characters are asked for), or characters.
 enum class glyph_use { digits, any, characters };
 
-/// 14 or 28 pixels.
+/// 14 or 28 pixels by the fidelity, or what the options ask for (32 is the other size that the GTMM paper names, errata
+/// G11).
 inline int glyph_side(const task_options& options) {
     require_known("fidelity", options.fidelity, std::vector<std::string>{"small", "paper"});
-    return options.fidelity == "paper" ? 28 : 14;
+    const int side = options.glyph_side;
+    require(side == 0 || side == 14 || side == 28 || side == 32,
+            "task.glyph_side: expected 14, 28 or 32, or 0 for the ", "fidelity's, got ", side);
+    return side > 0 ? side : options.fidelity == "paper" ? 28 : 14;
 }
 
 /// The glyphs that the options ask for. `auto` takes the data folder where one is given, and what is built in

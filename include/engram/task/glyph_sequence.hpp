@@ -19,7 +19,7 @@ namespace engram {
 
 /// Whose images a level shows; an unknown level is a sentence.
 inline split split_of(const sequence_info& info, const std::string& level) {
-    require_known(info.name + " level", level, info.levels);
+    require_known(info.name + " level", level, info.known_levels());
     return level == "train" ? split::train : split::holdout;
 }
 

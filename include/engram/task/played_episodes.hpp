@@ -4,7 +4,8 @@
 // Episodes of an environment under uniformly random actions, as sequences for whoever learns to predict their returns
 // (facts 3.7: what MemUP's memory is trained on). Episode `index` of a seed is a pure function of both.
 //
-//   observation [o_t, onehot a_{t-1}, onehot a_t]   O + 2 A columns; no action before the first step: zeros
+//   observation [o_t, onehot a_{t-1}, onehot a_t]   O + 2 A columns; no action before the first step: zeros;
+//               and r_{t-1} as it was paid          where it is asked for, one column more
 //   target      y_t = sum_j discount^j r_{t+j}      to the end of the episode
 //
 // A sequence is played when it is drawn, and once more when its length is asked for.
@@ -29,12 +30,16 @@ using single_maker = std::function<std::unique_ptr<batch_environment>(const std:
 
 class played_episodes final : public sequence_source {
 public:
-    played_episodes(const task_info& task, single_maker make, double discount)
-        : make_(std::move(make)), seen_(task.observation.size()), actions_(task.actions), discount_(discount) {
+    played_episodes(const task_info& task, single_maker make, double discount, bool with_reward = false)
+        : make_(std::move(make)),
+          seen_(task.observation.size()),
+          actions_(task.actions),
+          discount_(discount),
+          with_reward_(with_reward) {
         require(discount >= 0 && discount <= 1, "random play: expected a discount in 0..1, got ", discount);
         info_.name = task.name;
         info_.steps = task.level(task.levels.front()).longest_episode;
-        info_.observation = {1, 1, seen_ + 2 * actions_};
+        info_.observation = {1, 1, seen_ + 2 * actions_ + (with_reward ? 1 : 0)};
         info_.targets = 1;
         info_.numbers = true;
         info_.levels = {task.levels.front()};
@@ -57,6 +62,7 @@ public:
                 std::fill_n(o + seen_, 2 * actions_, 0.0f);
                 if (last >= 0) o[seen_ + last] = 1;
                 o[seen_ + actions_ + action] = 1;
+                if (with_reward_) o[seen_ + 2 * actions_] = rewards.empty() ? 0.0f : rewards.back();
                 last = action;
             },
             [&](float reward) { rewards.push_back(reward); });
@@ -105,6 +111,7 @@ private:
     sequence_info info_;
     int seen_, actions_;
     double discount_;
+    bool with_reward_;
 };
 
 }  // namespace engram

@@ -94,8 +94,8 @@ struct plugged {
                        .highest = own.highest,
                        .actions = own.actions,
                        .has_oracle = knows_the_way};
-        const auto add = [&](const char* level) {
-            info.add_level({level, own.maximum_reward, own.random_reward, own.longest_episode});
+        const auto add = [&](const char* called) {
+            info.add_level({called, own.maximum_reward, own.random_reward, own.longest_episode});
         };
         if constexpr (has_levels)
             for (const char* name : S::levels) add(name);

@@ -12,6 +12,9 @@
 //                           step names [G9]                                              l 20, k 5
 //   similarity_cued_recall  items r to r + k - 1, r uniform on {0, ..., l - k} [G10]     l 20, k 5
 //
+// Parity recall has a level `wrong_parity` for whoever asks for it: the sequences of holdout_interpolate, but the last
+// image is of the other parity (ours). A model that has stored the parity is surprised by it, one that has not is not.
+//
 // The settings `items` and `recalled` are l and k. A task is a rule: its facts, and how it goes on after l items.
 
 #include <algorithm>
@@ -57,6 +60,10 @@ struct parity_recall {
     static void recall(glyph_sequence& sequence, int, int k) {
         for (int j = 0; j < k; ++j) sequence.fresh(sequence.label(j) % 2);
     }
+    static constexpr const char* mistaken_level = "wrong_parity";
+    static void mistake(glyph_sequence& sequence, int, int k) {
+        for (int j = 0; j < k; ++j) sequence.fresh((sequence.label(j) + (j == k - 1)) % 2);
+    }
 };
 
 struct one_shot_recall {
@@ -100,6 +107,7 @@ public:
         info.steps = l + k;
         info.observation = {side, side, 1};
         info.recall = l;
+        if constexpr (has_mistakes) info.asked_levels = {Rule::mistaken_level};
         return info;
     }
 
@@ -117,14 +125,20 @@ public:
 
     void draw(const std::string& level, std::uint64_t seed, std::uint64_t index,
               const sequence_place& to) const override {
-        glyph_sequence sequence(*glyphs_, split_of(info_, level), sequence_stream(info_.name, level, seed, index));
+        const bool mistaken = std::find(info_.levels.begin(), info_.levels.end(), level) == info_.levels.end();
+        const std::string& like = mistaken ? info_.levels.back() : level;
+        glyph_sequence sequence(*glyphs_, split_of(info_, level), sequence_stream(info_.name, like, seed, index));
         const int l = info_.recall, k = info_.steps - l;
         for (int i = 0; i < l; ++i) sequence.fresh();
-        Rule::recall(sequence, l, k);
+        if constexpr (has_mistakes)
+            (mistaken ? Rule::mistake : Rule::recall)(sequence, l, k);
+        else
+            Rule::recall(sequence, l, k);
         sequence.write(to);
     }
 
 private:
+    static constexpr bool has_mistakes = requires { Rule::mistaken_level; };
     static constexpr int longest = 100000;
     static int items(const task_options& options) { return options.items == 0 ? Rule::facts.items : options.items; }
     static int recalled(const task_options& options) {

@@ -29,6 +29,13 @@ struct sequence_info {
     int tokens = 0;   // a frame is the index of one of so many tokens; 0: numbers
     int classes = 0;  // a target is the index of one of so many classes; 0: bits or numbers
     bool numbers = false;
+    std::vector<std::string> asked_levels{};  // scored where they are named, and no part of a run's summary
+
+    std::vector<std::string> known_levels() const {
+        auto all = levels;
+        all.insert(all.end(), asked_levels.begin(), asked_levels.end());
+        return all;
+    }
 };
 
 /// Where one sequence goes: step t of an input of F columns begins at `data + t * rows * F`, for a batch [T, B, F] of

@@ -87,6 +87,25 @@ public:
         return peek_.output(agent_->value).data;
     }
 
+    /// What the next step will begin with, without acting: written to input_of(name) [B, .] of "observation",
+    /// "last_action", "last_reward" and "reset"; an empty span is left out.
+    template <class InputOf>
+    void show(InputOf input_of) const {
+        const auto pixels = input_of("observation");
+        const int width = agent_->task.observation.size();
+        for (int b = 0; b < batch_; ++b) environment_->observe(b, pixels.data() + std::ptrdiff_t{b} * width);
+        const std::ptrdiff_t bad = first_non_finite(pixels.data(), static_cast<std::ptrdiff_t>(pixels.size()));
+        require(bad < 0, "task '", environment_->info().name, "': environment ", bad / width,
+                " shows a number that is not finite, pixel ", bad % width);
+        const auto copy = [&](const char* name, const std::vector<real>& from) {
+            const auto to = input_of(name);
+            if (!to.empty()) std::copy(from.begin(), from.end(), to.begin());
+        };
+        copy("last_action", last_action_);
+        copy("last_reward", last_reward_);
+        copy("reset", reset_);
+    }
+
     /// What the environments show now, without acting.
     std::optional<trial_event> event(int b) const { return environment_->event(b); }
 
@@ -118,18 +137,8 @@ private:
     }
     std::size_t size() const { return static_cast<std::size_t>(batch_); }
 
-    void observe(engram::program<Backend>& p) {
-        const auto pixels = p.input("observation");
-        const int width = agent_->task.observation.size();
-        for (int b = 0; b < batch_; ++b) environment_->observe(b, pixels.data() + std::ptrdiff_t{b} * width);
-        const std::ptrdiff_t bad = first_non_finite(pixels.data(), static_cast<std::ptrdiff_t>(pixels.size()));
-        require(bad < 0, "task '", environment_->info().name, "': environment ", bad / width,
-                " shows a number that is not finite, pixel ", bad % width);
-        if (p.has_input("last_action"))
-            std::copy(last_action_.begin(), last_action_.end(), p.input("last_action").begin());
-        if (p.has_input("last_reward"))
-            std::copy(last_reward_.begin(), last_reward_.end(), p.input("last_reward").begin());
-        if (p.has_input("reset")) std::copy(reset_.begin(), reset_.end(), p.input("reset").begin());
+    void observe(engram::program<Backend>& p) const {
+        show([&p](const char* name) { return p.has_input(name) ? p.input(name) : std::span<real>(); });
     }
 
     // No action can be drawn from a NaN, and what it did to the memories would hide where it came from.

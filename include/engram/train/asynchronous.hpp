@@ -6,7 +6,12 @@
 // The environments are divided into groups, each of one actor thread. An actor takes a free unroll buffer, copies the
 // newest published weights into a store of its own if they changed, acts for T steps in its next group and queues the
 // buffer. The learner takes the oldest one, copies it into its plan of T x group rows, lends that plan the group's
-// memories, updates and publishes. An unroll is learnt from `lag` updates after the weights that acted (V-trace).
+// memories, updates and publishes. An unroll is learnt from `lag` updates after the weights that acted (V-trace). With
+// `whole` an update sums the gradients of the oldest unrolls, as many as there are groups: its batch is that of
+// synchronous training, however the environments are divided.
+//
+// What the unroll's returns end in is valued by the learner, from the states and memories that its own sweep arrived
+// at; PPO, whose returns are of the behaviour's values, ends in the behaviour's.
 //
 // Actors wait for a buffer before they act, not after, so that they act with weights as new as can be: with one actor
 // thread the lag is at most the number of buffers.
@@ -20,11 +25,13 @@
 // On a device actors and learner have streams of their own, and weights come to the actors through the host. A learner
 // with memories runs unrecorded: its groups take turns, and a recorded sweep holds the memories of one of them.
 
+#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -49,10 +56,17 @@ public:
           optimiser_(s.optimiser, *agent.store),
           group_count_(count_groups(s, threads)),
           rows_(s.rollout.environments / group_count_),
-          part_(agent, s.rollout.unroll, rows_, rows_),
+          part_(agent, s.rollout.unroll, rows_, s.asynchronous.whole ? s.rollout.environments : rows_),
           published_(agent.store->flat().begin(), agent.store->flat().end()) {
         require(s.rollout.epochs == 1 && s.rollout.minibatches == 1, "rollout: ", s.rollout.epochs, " epochs of ",
                 s.rollout.minibatches, " minibatches, but asynchronous training learns once from every unroll");
+        if (!part_.learner.has_input("behaviour_value")) {
+            after_ = std::make_unique<program<Backend>>(*agent.g, agent.store,
+                                                        plan_options{.steps = 1, .batch = rows_, .side_effects = false},
+                                                        std::vector<var<Backend>>{agent.value});
+            part_.inputs.end = end_inputs(*after_);
+        }
+        if (s.asynchronous.whole) held_.emplace(part_.learner);
         for (int i = 0; i < std::max(1, threads - 1); ++i)
             actors_.push_back({std::make_shared<parameters<real>>(*agent.store), -1, {}});
         for (int i = 0; i < group_count_; ++i) {
@@ -83,43 +97,31 @@ public:
         for (std::size_t i = 0; i < actors_.size(); ++i) threads_.emplace_back([this, i] { run(i); });
     }
 
-    /// One update from the oldest unroll, waiting for one if need be. Throws what an actor threw, and, leaving the
-    /// weights as they were, when a loss or gradient is not finite.
+    /// One update from the oldest unroll (with `whole`, unrolls), waiting for one if need be. Throws what an actor
+    /// threw, and, leaving the weights as they were, when a loss or gradient is not finite.
     void iterate() {
         start();
-        filled_unroll* unroll = nullptr;
-        {
-            std::unique_lock lock(mutex_);
-            changed_.wait(lock, [this] { return failure_ || !queue_.empty(); });
-            if (failure_) std::rethrow_exception(failure_);
-            unroll = queue_.front();
-            queue_.pop_front();
-        }
-        ask_for(part_.learner, part_.inputs);
-        unroll->values.copy_to(part_.inputs);
-        const auto lag = static_cast<double>(optimiser_.updates() - unroll->version);
-        learning_from_ = unroll->group;
-        window_.episodes.insert(window_.episodes.end(), unroll->episodes.begin(), unroll->episodes.end());
-        {
-            const std::lock_guard lock(mutex_);
-            free_.push_back(unroll);
-        }
-        free_or_told_.notify_one();
-
         auto& learner = part_.learner;
-        auto& mirrors = groups_[static_cast<std::size_t>(learning_from_)]->mirrors;
-        for (std::size_t r = 0; r < mirrors.size(); ++r) learner.bound_resource(r) = mirrors[r];
-        learner.forward();
-        learner.backward();
-        steps_ += std::int64_t{settings_.rollout.unroll} * rows_;
+        const int unrolls = settings_.asynchronous.whole ? group_count_ : 1;
+        double loss = 0;
+        std::vector<std::pair<std::string, double>> losses;
+        for (int i = 0; i < unrolls; ++i) {
+            take_unroll();
+            learner.forward();
+            if (after_) value_the_end();
+            steps_ += std::int64_t{settings_.rollout.unroll} * rows_;
+            if (!std::isfinite(learner.loss())) refuse_update(steps_, "loss", learner.loss(), programs());
+            loss += learner.loss();
+            add_losses(losses, programs());
+            learner.backward();
+            if (i + 1 < unrolls) held_->hold(learner, i == 0);
+        }
+        if (unrolls > 1) held_->give(learner);
         window_.learning_rate = optimiser_.learning_rate(progress());
-        window_.gradient_norm = update_weights(optimiser_, *agent_->store, learner.loss(), steps_, progress(),
-                                               std::vector<program<Backend>*>{&learner});
+        window_.gradient_norm = update_weights(optimiser_, *agent_->store, loss, steps_, progress(), programs());
         publish();
-        window_.loss = learner.loss();
-        window_.losses = learner.losses();
-        window_.lag += (lag - window_.lag) / static_cast<double>(++window_updates_);
-        window_.largest_lag = std::max(window_.largest_lag, lag);
+        window_.loss = loss;
+        window_.losses = losses;
     }
 
     std::int64_t steps() const { return steps_; }
@@ -129,7 +131,7 @@ public:
         return total_steps_ > 0 ? static_cast<double>(steps_) / static_cast<double>(total_steps_) : 0;
     }
     training_window take_window() {
-        window_updates_ = 0;
+        window_unrolls_ = 0;
         return std::exchange(window_, {});
     }
     const traced_agent<Backend>& agent() const { return *agent_; }
@@ -317,6 +319,54 @@ private:
         }
     }
 
+    /// The oldest unroll into the learner's plan, with the memories of its group.
+    void take_unroll() {
+        filled_unroll* unroll = nullptr;
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [this] { return failure_ || !queue_.empty(); });
+            if (failure_) std::rethrow_exception(failure_);
+            unroll = queue_.front();
+            queue_.pop_front();
+        }
+        ask_for(part_.learner, part_.inputs);
+        if constexpr (device_backend<Backend>)
+            if (after_) (void)end_inputs(*after_);
+        unroll->values.copy_to(part_.inputs);
+        const auto lag = static_cast<double>(optimiser_.updates() - unroll->version);
+        window_.lag += (lag - window_.lag) / static_cast<double>(++window_unrolls_);
+        window_.largest_lag = std::max(window_.largest_lag, lag);
+        learning_from_ = unroll->group;
+        window_.episodes.insert(window_.episodes.end(), unroll->episodes.begin(), unroll->episodes.end());
+        {
+            const std::lock_guard lock(mutex_);
+            free_.push_back(unroll);
+        }
+        free_or_told_.notify_one();
+        auto& mirrors = groups_[static_cast<std::size_t>(learning_from_)]->mirrors;
+        for (std::size_t r = 0; r < mirrors.size(); ++r) {
+            part_.learner.bound_resource(r) = mirrors[r];
+            if (after_) after_->bound_resource(r) = mirrors[r];
+        }
+    }
+
+    /// The learner's value of what comes after the unroll, which stands in its buffers, becomes the bootstrap.
+    void value_the_end() {
+        auto& learner = part_.learner;
+        for (const auto& name : after_->state_names()) {
+            const auto from = learner.next_state(name);
+            std::copy(from.begin(), from.end(), after_->state(name).begin());
+        }
+        if constexpr (device_backend<Backend>) learner.executor().wait();  // what it wrote into the memories is there
+        after_->forward();
+        const auto value = after_->output(agent_->value);
+        const auto to = learner.input("bootstrap");
+        for (int b = 0; b < rows_; ++b) to[static_cast<std::size_t>(b)] = value.data[b * value.stride];
+        learner.refresh("bootstrap");
+    }
+
+    std::vector<program<Backend>*> programs() { return {&part_.learner}; }
+
     void take_weights(actor_thread& self) {
         std::unique_lock lock(weights_mutex_);
         if (self.version == published_version_) return;
@@ -374,12 +424,15 @@ private:
     optimiser_of<Backend> optimiser_;
     int group_count_, rows_;
     learner_part<Backend> part_;
+    std::unique_ptr<program<Backend>>
+        after_;  // one step, looking on; null where the behaviour's value is the bootstrap
+    std::optional<gradient_sum<Backend>> held_;  // of the unrolls of an update, where there are several
     std::vector<actor_thread> actors_;
     std::vector<std::unique_ptr<group>> groups_;
     std::vector<std::unique_ptr<filled_unroll>> buffers_;
     int learning_from_ = -1;
     training_window window_;
-    std::int64_t window_updates_ = 0;
+    std::int64_t window_unrolls_ = 0;
 
     mutable std::mutex mutex_;  // guards the next six
     std::vector<filled_unroll*> free_;

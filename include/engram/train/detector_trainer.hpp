@@ -3,9 +3,10 @@
 
 // Training of a detector by QR-DQN on uniformly random play (facts 3.8): all environments take a step, it goes into the
 // replay, and once there is enough of it a batch is drawn for one update; the target network is a copy of the weights
-// made every `target_period` updates. With B environments an update follows B steps: the paper's "every 4 steps" is
-// B = 4. The environments of a seed, their actions and the draws are pure functions of it; a checkpoint holds the
-// replay too and resumes with the same bits. One thread.
+// made every `target_period` steps, of all environments together, before that step's update (as in the code that facts
+// 3.8 is from). With B environments an update follows B steps: the paper's "every 4 steps" is B = 4. The environments
+// of a seed, their actions and the draws are pure functions of it; a checkpoint holds the replay too and resumes with
+// the same bits. One thread.
 //
 // On a device the replay stays with the host, which draws from it; weights, gradient and moments are the device's.
 
@@ -72,6 +73,8 @@ public:
              std::span<const char> done) {
         replay_.push(shown, last_action_, action, reward, done);
         for (std::size_t i = 0; i < done.size(); ++i) last_action_[i] = done[i] ? real(-1) : action[i];
+        const std::int64_t before = steps() - settings_.environments;
+        if (steps() / settings_.target_period != before / settings_.target_period) copy_to_target();
         if (replay_.size() > 0 && steps() >= settings_.start) learn();
     }
     const replay<real>& lived() const { return replay_; }
@@ -167,14 +170,15 @@ private:
         window_.learning_rate = optimiser_.learning_rate(progress());
         const double norm = step_weights<Backend>(optimiser_, *detector_->store, progress(), {&learner_});
         if (!std::isfinite(norm)) stop_training(steps(), "detector's gradient norm", norm, learner_.first_non_finite());
-        if (optimiser_.updates() % settings_.target_period == 0) {
-            settle();
-            auto edit = target_store_->edit();
-            std::copy(detector_->store->flat().begin(), detector_->store->flat().end(), edit.flat().begin());
-        }
         ++window_updates_;
         window_.loss += learner_.loss();
         window_.gradient_norm += norm;
+    }
+
+    void copy_to_target() {
+        settle();
+        auto edit = target_store_->edit();
+        std::copy(detector_->store->flat().begin(), detector_->store->flat().end(), edit.flat().begin());
     }
 
     // A detector that does not see the action before has no such input.

@@ -35,6 +35,7 @@ public:
                       std::min(threads, s.memory.batch), total_steps),
           start_(s.detector.start),
           environments_(static_cast<std::size_t>(environments)) {
+        remembering.leave_out_below(s.memory.least_loss);
         if (!detects) return;
         const auto meter = std::make_shared<return_uncertainty<Backend>>(detector, play.steps);
         remembering.measure_with(

@@ -102,6 +102,7 @@ private:
         std::fill_n(o, steps() * width(), 0.0f);
         std::fill_n(target_.data() + row * steps(), steps(), 0.0f);
         const int seen = lived_->width(), actions = (info_.observation.size() - seen) / 2;
+        const bool with_reward = info_.observation.size() > seen + 2 * actions;
         double sum = 0;
         for (int t = e.length - 1; t >= 0; --t) {
             const auto now = lived_->at(e.first + t, e.row);
@@ -109,6 +110,8 @@ private:
             lived_->observe(e.first + t, e.row, to);
             if (now.last_action >= 0) to[seen + now.last_action] = 1;
             to[seen + actions + now.action] = 1;
+            if (with_reward && t > 0)
+                to[seen + 2 * actions] = static_cast<float>(lived_->at(e.first + t - 1, e.row).reward);
             sum = static_cast<double>(now.reward) + discount_ * sum;
             target_[row * steps() + static_cast<std::size_t>(t)] = static_cast<float>(sum);
         }

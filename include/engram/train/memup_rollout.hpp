@@ -77,8 +77,9 @@ public:
             for (auto* p : context->programs()) all.push_back(p);
         return all;
     }
-    /// New episodes, their uncertainties, and the pairs of the next rollout.
-    void choose(prediction_schedule::part part) {
+    /// New episodes, their uncertainties, and the pairs of the next rollout; `last`: current steps are targets among
+    /// the last steps of an episode alone, or, for 0, everywhere.
+    void choose(prediction_schedule::part part, int last) {
         using parts = prediction_schedule::part;
         if (rows.draw()) *measure_ ? measure() : detect();
         counted = {};
@@ -105,6 +106,7 @@ public:
             }
             for (int j = 0; part != parts::memory && plan_.current_weight > 0 && j < n; ++j) {
                 if (!(rows.weight(b, from + j) > 0)) continue;
+                if (last > 0 && from + j < rows.length(b) - last) continue;
                 pair(plan_.chosen() + j, b, j, from + j);
                 ++counted.current;
             }
@@ -226,12 +228,14 @@ private:
         constexpr bool there = device_backend<Backend>;
         if constexpr (there) gather_there();
         operand<const real> m;
-        std::span<real> to_memory, seen;
+        std::span<real> to_memory, seen, contexts;
         if constexpr (!there) m = memory.output(fast_->h), to_memory = pairs.input("memory");
-        if (!there || !context) seen = pairs.input(context ? "context" : "observation");
+        if (pairs.has_input("observation")) seen = pairs.input("observation");
+        if (!there && context) contexts = pairs.input("context");
         const auto wanted = pairs.input("target"), weight = pairs.input("weight");
         const int B = rows.rows(), M = m.width, O = rows.info().observation.size(), Y = rows.info().targets;
-        const real chosen = all.chosen > 0 ? real(1) / static_cast<real>(all.chosen) : real(0);
+        const real chosen =
+            all.chosen > 0 ? static_cast<real>(plan_.chosen_weight) / static_cast<real>(all.chosen) : real(0);
         const real current =
             all.current > 0 ? static_cast<real>(plan_.current_weight) / static_cast<real>(all.current) : real(0);
         for (std::size_t i = 0; i < step_.size(); ++i) {
@@ -242,12 +246,11 @@ private:
             };
             if constexpr (!there) put(to_memory, M, m.at(std::max(j, 0)) + b * m.stride);
             const bool is_current = static_cast<int>(i) / B >= plan_.chosen();
-            if (!context) {
-                put(seen, O, rows.observation(b, std::max(k, 0)));
-            } else if constexpr (!there) {
-                put(seen, context->width(),
-                    is_current ? context->of_current(b, std::max(j, 0)) : context->of_chosen(b, std::max(k, 0)));
-            }
+            if (!seen.empty()) put(seen, O, rows.observation(b, std::max(k, 0)));
+            if constexpr (!there)
+                if (context)
+                    put(contexts, context->width(),
+                        is_current ? context->of_current(b, std::max(j, 0)) : context->of_chosen(b, std::max(k, 0)));
             put(wanted, Y, rows.target(b, std::max(k, 0)));
             weight[i] = j < 0 ? real(0) : (is_current ? current : chosen) * static_cast<real>(rows.weight(b, k));
         }

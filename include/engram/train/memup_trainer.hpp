@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Training by MemUP (facts 3.2, docs/decisions/0007): one update a rollout.
+// Training by MemUP (facts 3.2, docs/decisions/0007): one update a rollout, none of a rollout without a pair.
 //
 //   1  rows that begin an episode draw it, and the moving averages say how uncertain each of its steps is
 //   2  targets are chosen; the memory runs r steps; its outputs are gathered into the pairs (i, k)
@@ -76,11 +76,15 @@ public:
     /// Uncertainties come from `measure` instead of the moving averages.
     void measure_with(uncertainty_measure measure) { measure_ = std::move(measure); }
 
+    /// Updates whose loss is below this are left out.
+    void leave_out_below(double loss) { least_loss_ = loss; }
+
     /// One rollout. Throws, leaving the weights as they were, when a loss or gradient is not finite.
     void iterate() {
-        const auto number = static_cast<std::uint64_t>(updates());
+        const auto number = static_cast<std::uint64_t>(rollouts_);
         const auto part = plan_.stepped(updates());
-        pool_.run([&](int i) { shards_[static_cast<std::size_t>(i)]->choose(part); });
+        const bool in_turn = part == prediction_schedule::part::predictor && updates() >= plan_.pretrain;
+        pool_.run([&](int i) { shards_[static_cast<std::size_t>(i)]->choose(part, in_turn ? plan_.last : 0); });
         rollout_tally all;
         for (const auto& s : shards_) all += s->counted;
         pool_.run([&](int i) { shards_[static_cast<std::size_t>(i)]->sweep(all, number); });
@@ -90,8 +94,13 @@ public:
             all_pairs.push_back(&s->pairs);
         }
         const double loss = sum_losses(all_pairs);
-        const double norm = step(part, loss, all_programs);
-        if (updates() % plan_.period == 0) follow();
+        double norm = 0;
+        // Without a pair there is no gradient: a step would go on along the old moments.
+        if (all.chosen + all.current > 0 && !(loss < least_loss_)) {
+            norm = step(part, loss, all_programs);
+            if (updates() % plan_.period == 0) follow();
+        }
+        ++rollouts_;
         for (auto& s : shards_) s->finish();
         steps_ += all.steps;
         note(loss, norm, all);
@@ -133,18 +142,19 @@ public:
         settle();
         save_weights(file, *fast_->store, optimiser_);
         save_values(file, "slow.", *slow_->store);
-        save_counters(file, mode, {optimiser_.updates(), predictor_optimiser_.updates(), steps_});
+        save_counters(file, mode, {optimiser_.updates(), predictor_optimiser_.updates(), steps_, rollouts_});
         each_part([&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
     }
     /// Restores what save() wrote; throws before anything changes when the file belongs to another model.
     void load(const safetensors& file) {
-        const auto counters = load_counters(file, mode, 3);
+        const auto counters = load_counters(file, mode, 4);
         check_weights(file, *fast_->store);
         check_values(file, "slow.", *slow_->store);
         each_part([&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
         optimiser_.updates() = counters[0];
         predictor_optimiser_.updates() = counters[1];
         steps_ = counters[2];
+        rollouts_ = counters[3];
         load_weights(file, *fast_->store, optimiser_);
         load_values(file, "slow.", *slow_->store);
         each_part([&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
@@ -218,7 +228,8 @@ private:
     prediction_schedule plan_;
     uncertainty_measure measure_;
     int batch_;
-    std::int64_t total_steps_, steps_ = 0;
+    double least_loss_ = 0;
+    std::int64_t total_steps_, steps_ = 0, rollouts_ = 0;
     optimiser_of<Backend> optimiser_, predictor_optimiser_;  // the second one where the predictor is stepped alone
     std::vector<std::unique_ptr<memup_rollout<Backend>>> shards_;
     thread_pool pool_;

@@ -21,7 +21,7 @@ struct optimiser_settings {
     std::string kind = "adam";          // adam or rmsprop
     double learning_rate = 3e-4;        // at the first step
     double final_fraction = 1;          // of the learning rate at the last step; linear in between
-    double epsilon = 1e-4;              // added to the root of the second moment
+    double epsilon = 1e-4;              // adam: added to the root of the second moment; rmsprop: under the root
     double beta1 = 0.9, beta2 = 0.999;  // adam
     double decay = 0.99, momentum = 0;  // rmsprop
     double clip = 40;                   // global norm of the gradient; 0: off

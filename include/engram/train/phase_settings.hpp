@@ -21,7 +21,7 @@ struct detector_settings {
     int environments = 4;                 // B, that take a step between two updates
     int batch = 512;                      // transitions of an update
     std::int64_t start = 50'000;          // transitions before the first update
-    std::int64_t target_period = 10'000;  // updates between two copies to the target network
+    std::int64_t target_period = 10'000;  // steps of all environments between two copies to the target network
     replay_settings replay;
     optimiser_settings optimiser{.learning_rate = 5e-5, .clip = 0};
     void check() const {
@@ -35,10 +35,12 @@ struct detector_settings {
 struct memory_phase_settings {
     std::int64_t steps = 50'000'000;  // time steps over all rows
     int batch = 128;                  // sequences of an update
+    double least_loss = 0;            // an update whose loss is below it is left out (errata U23)
     optimiser_settings optimiser{.learning_rate = 2e-5, .epsilon = 1e-8, .clip = 1};
     void check() const {
         require(steps >= 0, "phases.memory.steps: expected zero or more, got ", steps);
         require(batch > 0, "phases.memory.batch: expected at least one sequence, got ", batch);
+        require(least_loss >= 0, "phases.memory.least_loss: expected zero or more, got ", least_loss);
     }
 };
 
@@ -56,5 +58,5 @@ struct phase_settings {
 
 ENGRAM_REFLECT(engram::replay_settings, capacity);
 ENGRAM_REFLECT(engram::detector_settings, environments, batch, start, target_period, replay, optimiser);
-ENGRAM_REFLECT(engram::memory_phase_settings, steps, batch, optimiser);
+ENGRAM_REFLECT(engram::memory_phase_settings, steps, batch, least_loss, optimiser);
 ENGRAM_REFLECT(engram::phase_settings, joint, detector_steps, detector, memory);

@@ -192,6 +192,7 @@ private:
             remembering_ = std::make_unique<memup_trainer<Backend>>(fast_, slow_, parts_.play, sequence_settings{rows},
                                                                     phases_.memory.optimiser, seed_,
                                                                     std::min(threads_, rows), phases_.memory.steps);
+            remembering_->leave_out_below(phases_.memory.least_loss);
             if (!parts_.detects) return;
             const auto meter = std::make_shared<return_uncertainty<Backend>>(detector_, parts_.play->info().steps);
             remembering_->measure_with(

@@ -85,6 +85,13 @@ public:
     }
     const float* target(int b, int k) const { return target_.data() + cell(b, k) * size(info().targets); }
     float weight(int b, int k) const { return weight_[cell(b, k)]; }
+    /// Whether a step of the next piece of n has a target.
+    bool asks(int n) const {
+        for (int b = 0; b < rows_; ++b)
+            for (int k = static_cast<int>(position(b)), end = k + left(b, n); k < end; ++k)
+                if (weight(b, k) != 0) return true;
+        return false;
+    }
     /// Whether its answer is judged.
     bool judged(int b, int k) const {
         const int query = query_[cell(b, k)];

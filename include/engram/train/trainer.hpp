@@ -48,6 +48,9 @@ struct rollout_settings {
 struct asynchronous_settings {
     int groups = 0;  // of environments, each learnt from on its own; 0: at least two a thread that acts
     int queue = 2;   // unrolls under way a thread that acts: being filled, or waiting for the learner
+    // An update learns from as many unrolls as there are groups, that is from as many rows as there are environments;
+    // false: from one group's.
+    bool whole = false;
     void check() const {
         require(groups >= 0, "asynchronous.groups: expected zero (automatic) or more, got ", groups);
         require(queue > 0, "asynchronous.queue: expected at least one, got ", queue);
@@ -296,5 +299,5 @@ private:
 }  // namespace engram
 
 ENGRAM_REFLECT(engram::rollout_settings, environments, unroll, epochs, minibatches);
-ENGRAM_REFLECT(engram::asynchronous_settings, groups, queue);
+ENGRAM_REFLECT(engram::asynchronous_settings, groups, queue, whole);
 ENGRAM_REFLECT(engram::trainer_settings, rollout, optimiser, asynchronous);

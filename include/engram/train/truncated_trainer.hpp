@@ -3,10 +3,13 @@
 
 // Truncated BPTT: one update an unroll. Rows go through their sequences unroll by unroll (train/sequence_rows.hpp);
 // states are carried on and their gradient stops at the unroll's ends. A row whose sequence ends inside an unroll idles
-// to its end without weight.
+// to its end without weight. An unroll in which no row has a target teaches nothing: it carries the states on, runs no
+// backward sweep and leaves weights, moments and the count of updates alone, since a step on a gradient of zeros would
+// go on along the old moments.
 //
 // A checkpoint holds weights, moments, states and where each row stands: a resumed run goes on with the same bits.
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -48,20 +51,26 @@ public:
         }
     }
 
-    /// One unroll. Throws, leaving the weights as they were, when a loss or gradient is not finite.
+    /// One unroll, and an update where it has a target. Throws, leaving the weights as they were, when a loss or
+    /// gradient is not finite.
     void iterate() {
-        const auto number = static_cast<std::uint64_t>(optimiser_.updates());
         pool_.run([&](int i) {
             shard& s = *shards_[static_cast<std::size_t>(i)];
             s.rows.draw();
             s.rows.fill(s.learner, model_->unroll);
-            s.learner.replay_count() = number;
+            s.learner.replay_count() = static_cast<std::uint64_t>(unrolls_);
             s.learner.forward();
-            s.learner.backward();
         });
         const auto programs = learners();
         const double loss = sum_losses(programs);
-        const double norm = update_weights(optimiser_, *model_->store, loss, steps_, progress(), programs);
+        double norm = 0;
+        if (learns()) {
+            pool_.run([&](int i) { shards_[static_cast<std::size_t>(i)]->learner.backward(); });
+            norm = update_weights(optimiser_, *model_->store, loss, steps_, progress(), programs);
+        } else if (!std::isfinite(loss)) {
+            refuse_update(steps_, "loss", loss, programs);
+        }
+        ++unrolls_;
         for (auto& s : shards_) {
             for (int b = 0; b < s->rows.rows(); ++b) steps_ += s->rows.left(b, model_->unroll);
             s->learner.carry();
@@ -70,6 +79,7 @@ public:
         note(loss, norm);
     }
 
+    /// Of the weights; unrolls without a target make none.
     std::int64_t updates() const { return optimiser_.updates(); }
     /// Time steps over all sequences.
     std::int64_t steps() const { return steps_; }
@@ -92,16 +102,17 @@ public:
     void save(safetensors& file) {
         settle();
         save_weights(file, *model_->store, optimiser_);
-        save_counters(file, mode, {optimiser_.updates(), steps_});
+        save_counters(file, mode, {optimiser_.updates(), steps_, unrolls_});
         each_part([&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
     }
     /// Restores what save() wrote; throws before anything changes when the file belongs to another model.
     void load(const safetensors& file) {
-        const auto counters = load_counters(file, mode, 2);
+        const auto counters = load_counters(file, mode, 3);
         check_weights(file, *model_->store);
         each_part([&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
         optimiser_.updates() = counters[0];
         steps_ = counters[1];
+        unrolls_ = counters[2];
         load_weights(file, *model_->store, optimiser_);
         each_part([&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
         for (auto& s : shards_) s->rows.redraw();
@@ -123,6 +134,14 @@ private:
         program<Backend> learner;
         sequence_rows rows;
     };
+
+    /// Whether the unroll has a target, or a loss that needs none (an auxiliary one).
+    bool learns() const {
+        if (shards_.front()->learner.losses().size() > 1) return true;
+        for (const auto& s : shards_)
+            if (s->rows.asks(model_->unroll)) return true;
+        return false;
+    }
 
     template <class Body>
     void each_part(Body body) {
@@ -151,7 +170,7 @@ private:
     const traced_agent<Backend>* model_;
     std::shared_ptr<const sequence_source> source_;
     int batch_;
-    std::int64_t total_steps_, steps_ = 0;
+    std::int64_t total_steps_, steps_ = 0, unrolls_ = 0;
     optimiser_of<Backend> optimiser_;
     std::vector<std::unique_ptr<shard>> shards_;
     thread_pool pool_;

@@ -25,10 +25,13 @@ struct unroll_blocks {
     std::vector<block> steps;    // [T, B, F] each
     std::vector<block> states;   // [B, F] each, as the first step entered with them
     block continues, bootstrap;  // [T, B]: 0 where the step ended an episode; [B]: value after the last step
+    // What the step after the last one begins with, [B, F] each, for a learner that values it itself; with none the
+    // behaviour's value is the bootstrap.
+    std::vector<block> end;
 
     template <class Body>
     void each(Body body) const {
-        for (const auto* list : {&steps, &states})
+        for (const auto* list : {&steps, &states, &end})
             for (const block& b : *list) body(b);
         body(continues);
         body(bootstrap);
@@ -46,8 +49,19 @@ unroll_blocks<typename Backend::real> unroll_inputs(const traced_agent<Backend>&
     for (const auto& name : names)
         if (learner.has_input(name)) found.steps.push_back({name, learner.input(name)});
     for (const auto& name : learner.state_names()) found.states.push_back({name, learner.state(name)});
+    require(learner.has_input("continues") && learner.has_input("bootstrap"),
+            "the learner does not learn from what an agent does: it has no inputs 'continues' and 'bootstrap'");
     found.continues = {"continues", learner.input("continues")};
     found.bootstrap = {"bootstrap", learner.input("bootstrap")};
+    return found;
+}
+
+/// The inputs of a program of one step that looks at what comes after an unroll.
+template <class Backend>
+std::vector<typename unroll_blocks<typename Backend::real>::block> end_inputs(program<Backend>& after) {
+    std::vector<typename unroll_blocks<typename Backend::real>::block> found;
+    for (const char* name : {"observation", "last_action", "last_reward", "reset"})
+        if (after.has_input(name)) found.push_back({std::string("end.") + name, after.input(name)});
     return found;
 }
 
@@ -75,6 +89,7 @@ public:
         };
         for (auto& b : blocks_.steps) place(b);
         for (auto& b : blocks_.states) place(b);
+        for (auto& b : blocks_.end) place(b);
         place(blocks_.continues);
         place(blocks_.bootstrap);
     }
@@ -130,7 +145,15 @@ public:
             for (std::size_t b = 0; b < batch; ++b)
                 to.continues.data[t * batch + b] = actor_.done()[b] ? real(0) : real(1);
         }
-        std::copy_n(actor_.peek(), batch, to.bootstrap.data.begin());
+        if (to.end.empty()) {
+            std::copy_n(actor_.peek(), batch, to.bootstrap.data.begin());
+            return;
+        }
+        actor_.show([&to](const char* name) {
+            for (const auto& b : to.end)
+                if (b.name.compare(4, std::string::npos, name) == 0) return b.data;
+            return std::span<real>();
+        });
     }
 
     actor<Backend>& acting() { return actor_; }

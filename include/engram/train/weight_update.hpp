@@ -36,6 +36,38 @@ std::span<typename Backend::real> sum_gradients(const std::vector<program<Backen
     return total;
 }
 
+/// The gradients of one program, run several times before its weights are stepped.
+template <class Backend>
+class gradient_sum {
+public:
+    using real = typename Backend::real;
+
+    explicit gradient_sum(program<Backend>& of) : held_(static_cast<std::size_t>(of.gradient_size())) {}
+
+    /// Adds the program's gradient to what is held, or holds it alone.
+    void hold(program<Backend>& p, bool alone) {
+        const auto n = static_cast<std::ptrdiff_t>(held_.size());
+        if (alone)
+            p.executor().copy(p.device_gradient(), held_.data(), n);
+        else
+            add(p, p.device_gradient(), held_.data(), n);
+    }
+    /// Adds what is held to the program's gradient.
+    void give(program<Backend>& p) {
+        add(p, held_.data(), p.device_gradient(), static_cast<std::ptrdiff_t>(held_.size()));
+    }
+
+private:
+    static void add(program<Backend>& p, const real* from, real* to, std::ptrdiff_t n) {
+        if constexpr (device_backend<Backend>)
+            p.executor().launch("hold gradient", n, add_number<real>{to, from});
+        else
+            for (std::ptrdiff_t i = 0; i < n; ++i) to[i] += from[i];
+    }
+
+    typename executor<Backend>::buffer held_;
+};
+
 /// The loss, added up over the programs.
 template <class Backend>
 double sum_losses(const std::vector<program<Backend>*>& programs) {

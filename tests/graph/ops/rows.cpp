@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include <engram/graph/check_gradients.hpp>
+#include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/channels.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/rows.hpp>
@@ -45,7 +47,7 @@ TEST_CASE("gradients of softmax, log-softmax, picks, concatenation and embedding
     };
     weighted("soft", softmax("softmax", f.x));
     weighted("log", log_softmax("log_softmax", f.x));
-    weighted("slices", concatenate<backend>("both", {f.x.columns(2, 2), f.x.columns(0, 2)}));
+    weighted("slices", concatenate("both", {f.x.columns(2, 2), f.x.columns(0, 2)}));
     weighted("embedded", embed("embed", f.index, table));
     add_loss("picked", pick("pick", log_softmax("again", f.x), f.index), -1, reduction::mean);
     const auto report = check_gradients<backend>(f.g, f.store, {.steps = 3, .batch = 2}, fill);
@@ -103,4 +105,30 @@ TEST_CASE("a mean loss counts the rows of the whole batch, so shards add up") {
     }
     CHECK(whole.loss() == doctest::Approx(18));
     CHECK(sum == doctest::Approx(whole.loss()));
+}
+
+TEST_CASE("inputs that are named where they are joined stand in braces, however many") {
+    fixture f;
+    const auto turned = concatenate("turned", {f.x.columns(3, 1), f.x.columns(1, 2), f.x.columns(0, 1)});
+    const auto alone = concatenate("alone", {f.x}), noted = record("noted", {f.x.columns(1, 3), f.x.columns(0, 1)});
+    const auto weights = f.g.declare_linear("map", 4, 2);
+    const auto braces = affine("braces", {f.x.columns(0, 1), f.x.columns(1, 3)}, weights);
+    const auto whole = affine("whole", f.x, weights);
+    const image_shape pixels{2, 1, 1};
+    const auto images = concatenate_channels("images", {f.x.columns(0, 2), f.x.columns(2, 2)}, pixels);
+    program<backend> p(f.g, f.store, {.steps = 2, .batch = 1}, {turned, alone, noted, braces, whole, images});
+    fill(p);
+    p.forward();
+    for (int t = 0; t < 2; ++t) {
+        const double* x = p.input("x").data() + 4 * t;
+        const int order[] = {3, 1, 2, 0}, shifted[] = {1, 2, 3, 0}, mixed[] = {0, 2, 1, 3};
+        for (int c = 0; c < 4; ++c) {
+            CHECK(p.output(turned).at(t)[c] == x[order[c]]);
+            CHECK(p.output(alone).at(t)[c] == x[c]);
+            CHECK(p.output(noted).at(t)[c] == x[shifted[c]]);
+            CHECK(p.output(images).at(t)[c] == x[mixed[c]]);
+        }
+        for (int c = 0; c < 2; ++c)
+            CHECK(p.output(braces).at(t)[c] == doctest::Approx(p.output(whole).at(t)[c]).epsilon(1e-12));
+    }
 }

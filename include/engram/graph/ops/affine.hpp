@@ -10,6 +10,7 @@
 // = 50. Where the first input in this order is an embedding, its table may be multiplied instead
 // (graph/ops/table_product.hpp).
 
+#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -173,6 +174,12 @@ var<Backend> affine(const std::string& name, const std::vector<var<Backend>>& in
             w.rows, ",", w.columns, "]");
     const extent rows = g.common_rows(op->inputs);
     return g.add(std::move(op), {w.columns}, rows)[0];
+}
+
+/// The same with inputs that are named here: affine("gates", {x, h}, weights).
+template <class Backend>
+var<Backend> affine(const std::string& name, std::initializer_list<var<Backend>> inputs, linear weights) {
+    return affine(name, std::vector<var<Backend>>(inputs), weights);
 }
 
 /// The same with one input.

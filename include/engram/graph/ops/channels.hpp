@@ -6,6 +6,7 @@
 // A row [H * W * C] is one image, channels last, so images are joined and parted pixel by pixel. Each function is the
 // other's inverse and the other's gradient. And what all pixels of a channel have in common, taken away.
 
+#include <initializer_list>
 #include <numeric>
 #include <vector>
 
@@ -97,6 +98,13 @@ var<Backend> concatenate_channels(const std::string& name, const std::vector<var
     auto op = make_operation<channels_kernel>(g, name, images, channels_settings{pixels, channels, false});
     const extent rows = g.common_rows(op->inputs);
     return g.add(std::move(op), {width}, rows)[0];
+}
+
+/// The same of images that are named here: concatenate_channels("both", {a, b}, image).
+template <class Backend>
+var<Backend> concatenate_channels(const std::string& name, std::initializer_list<var<Backend>> images,
+                                  image_shape image) {
+    return concatenate_channels(name, std::vector<var<Backend>>(images), image);
 }
 
 /// The inverse: images of the given numbers of channels, which must add up to image.channels.

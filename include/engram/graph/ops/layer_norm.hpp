@@ -79,9 +79,8 @@ struct layer_norm_kernel final : kernel<Backend> {
             const real level = sum(g) / real(width);
             const real tilt = sum([&](int c, int n) { return g(c, n) * z(c, n); }) / real(width);
             each([&](int c, int n) {
-                P d = (g(c, n) - P(level) - z(c, n) * P(tilt)) * P(kept[1]);
-                if (dx.accumulate) d += part(to + c, n);
-                put(d, to + c, n);
+                const P d = multiply_add(z(c, n), P(-tilt), g(c, n) - P(level));
+                put(dx.accumulate ? multiply_add(d, P(kept[1]), part(to + c, n)) : d * P(kept[1]), to + c, n);
             });
         }
         if (!stepwise) gather(steps);

@@ -140,7 +140,7 @@ private:
         const auto add = [&](const auto& result, const lanes& g) {
             if constexpr (is_dual<std::remove_cvref_t<decltype(result)>>)
                 if constexpr ((std::remove_cvref_t<decltype(result)>::mask >> I) & 1u)
-                    sum += derivative<static_cast<int>(I)>(result) * g;
+                    sum = multiply_add(derivative<static_cast<int>(I)>(result), g, sum);
         };
         (add(std::get<O>(results), dy[O]), ...);
         return sum;

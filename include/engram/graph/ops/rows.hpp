@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <vector>
 
 #include <engram/graph/program.hpp>
@@ -87,6 +88,12 @@ var<Backend> concatenate(const std::string& name, const std::vector<var<Backend>
     return g.add(std::move(op), {width}, rows)[0];
 }
 
+/// The same of inputs that are named where they are joined: concatenate("all", {x, h}).
+template <class Backend>
+var<Backend> concatenate(const std::string& name, std::initializer_list<var<Backend>> inputs) {
+    return concatenate(name, std::vector<var<Backend>>(inputs));
+}
+
 /// The same numbers in a buffer of their own.
 template <class Backend>
 var<Backend> copy(const var<Backend>& x, const std::string& name = "copy") {
@@ -108,6 +115,12 @@ var<Backend> record(const std::string& name, const std::vector<var<Backend>>& pa
     op->is_record = true;
     const extent rows = g.common_rows(op->inputs);
     return stop_gradient(g.add(std::move(op), {width}, rows)[0]);
+}
+
+/// The same of parts that are named here: record("stored", {x, h}).
+template <class Backend>
+var<Backend> record(const std::string& name, std::initializer_list<var<Backend>> parts) {
+    return record(name, std::vector<var<Backend>>(parts));
 }
 
 // --- softmax family and sums: maths of one row ---
