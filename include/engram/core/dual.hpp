@@ -347,7 +347,7 @@ ENGRAM_HD constexpr auto log(const dual<V, A>& x) {
 template <class V, unsigned A>
 ENGRAM_HD constexpr auto tanh(const dual<V, A>& x) {
     const V y = tanh(x.primal);
-    return chain(y, V(V(1) - y * y), x);
+    return chain(y, V(multiply_add(V(-y), y, V(1))), x);
 }
 template <class V, unsigned A>
 ENGRAM_HD constexpr auto logistic(const dual<V, A>& x) {
