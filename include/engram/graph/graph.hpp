@@ -162,6 +162,7 @@ public:
         graph* graph_;
         std::string before_;
     };
+    /// Names of all that is traced while the returned guard lives begin with `name` and a dot.
     [[nodiscard]] scope_guard scope(const std::string& name) { return scope_guard(*this, name); }
     std::string full_name(const std::string& name) const { return prefix_ + name; }
 
