@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -81,21 +82,15 @@ traced_agent<Backend> trace_on(const ablation& model, const task_shape& task, st
         return dynamic_cast<const traceable<Backend>&>(model).trace_for(Backend{}, task, seed, why);
 }
 
-/// A type as it is written in full.
-template <class P>
-std::string_view type_in_full() {
-    std::string_view text = __PRETTY_FUNCTION__;
-    text.remove_prefix(text.find("P = ") + 4);
-    return text.substr(0, text.find_first_of(";]"));
-}
-
 /// Name of a policy: its member `name`, or that of its type without namespaces.
 template <class P>
 std::string policy_name() {
     if constexpr (requires { std::string(P::name); }) {
         return P::name;
     } else {
-        const std::string_view text = type_in_full<P>();
+        std::string_view text = __PRETTY_FUNCTION__;
+        text.remove_prefix(text.find("P = ") + 4);
+        text = text.substr(0, text.find_first_of(";]"));
         const auto arguments = text.find('<');
         const auto colon = text.substr(0, arguments).rfind("::");
         return std::string(colon == text.npos ? text : text.substr(colon + 2));
@@ -105,7 +100,8 @@ std::string policy_name() {
 /// The same for a policy of the library; nothing for one of somebody else's, whatever it is called.
 template <class P>
 std::string library_policy_name() {
-    return type_in_full<P>().starts_with("engram::") ? policy_name<P>() : "";
+    // How g++ and clang mangle what lies in the namespace engram; g++ leaves the namespace out of __PRETTY_FUNCTION__.
+    return std::string_view(typeid(P).name()).starts_with("N6engram") ? policy_name<P>() : "";
 }
 
 /// Lets Model, which has a member trace_as<Backend>(), be traced for a device.
