@@ -78,6 +78,8 @@ std::string contradiction(const std::string& preset, const named_texts& given, c
         for (const auto& [name, value] : pairs) last[name] = value;
         return last;
     };
+    // A name that there is not is no matter of the preset's.
+    if (sentence.starts_with("unknown ")) return "";
     const auto replaced = values(further);
     std::string list;
     bool about_further = false;
