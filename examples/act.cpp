@@ -2,7 +2,7 @@
 // (or engram-lstm_mem) made, takes the likeliest action at every step, and prints what the episodes earn. It needs the
 // headers alone:
 //
-//   build/bin/example-own_environment train --task match_to_sample --steps 300000 --out runs/match
+//   build/bin/example-own_environment train --task match_to_sample --learner.discount 0 --steps 300000 --out runs/match
 //   build/bin/example-act runs/match [EPISODES]
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // describe, sample) that knows the task by its name. Chance is 0.5 of 1; after 300,000 steps three seeds
 // reach 1.00, 1.00 and 0.97 (four seconds on a free core).
 //
-//   build/bin/example-own_environment train --task match_to_sample --steps 300000
+//   build/bin/example-own_environment train --task match_to_sample --learner.discount 0 --steps 300000
 
 #include <engram/catalogue.hpp>
 #include <engram/program/ablation.hpp>

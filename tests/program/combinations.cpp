@@ -59,7 +59,8 @@ public:
     const sequence_info& info() const override { return info_; }
     void draw(const std::string&, std::uint64_t, std::uint64_t index, const sequence_place& to) const override {
         for (int t = 0; t < info_.steps; ++t) {
-            const int size = info_.observation.size(), at = t * to.rows;
+            const int size = info_.observation.size();
+            const std::ptrdiff_t at = std::ptrdiff_t{t} * to.rows;
             if (to.observation) paint(to.observation + at * size, size, t + static_cast<int>(index % 5));
             if (to.target) to.target[at] = static_cast<float>((t + static_cast<int>(index)) % 3);
             if (to.weight) to.weight[at] = 1;
@@ -123,10 +124,35 @@ std::vector<std::string> smaller(const ablation& model, const std::string& task,
     wanted.push_back(task == "copy"       ? "learner.unroll=8"
                      : task == "bit_copy" ? "learner.unroll=6"
                                           : "learner.unroll=4");
-    if (preset == "paper")
-        wanted.insert(wanted.end(), {"controller.hidden=16", "encoder.channels=4,4,4", "encoder.global_maps=4,4,4",
-                                     "encoder.stream_maps=2", "encoder.maps=4,4", "memory.slots=16", "memory.word=8",
-                                     "learner.detector.atoms=10"});
+    // Drawing first weights is what a model costs.
+    for (const char* width : {"controller.hidden",
+                              "controller.inner",
+                              "controller.hyper",
+                              "encoder.output",
+                              "encoder.hidden",
+                              "encoder.layers",
+                              "encoder.width",
+                              "encoder.numbers.layers",
+                              "encoder.image.output",
+                              "encoder.stream_maps",
+                              "learner.detector_hidden",
+                              "learner.memory.context",
+                              "learner.memory.hidden",
+                              "learner.context.hidden",
+                              "learner.latent",
+                              "learner.detector.atoms",
+                              "memory.slots",
+                              "memory.word",
+                              "memory.key",
+                              "memory.hidden",
+                              "wiring.features"})
+        wanted.push_back(std::string(width) + "=8");
+    wanted.insert(wanted.end(), {"encoder.global_maps=4,4,4", "encoder.local_maps=4,4", "encoder.maps=4,4"});
+    wanted.push_back(preset == "paper" ? "encoder.image.channels=4,4,4" : "encoder.image.channels=4,4");
+    if (preset == "paper") wanted.push_back("encoder.channels=4,4,4");
+    const std::string learner = model.policies()[4].second;
+    if (learner == "memup") wanted.push_back("learner.hidden=8,8");
+    if (learner == "memup_ppo" || (learner == "variational" && preset == "small")) wanted.push_back("learner.hidden=8");
     const auto settings = model.settings();
     std::vector<std::string> kept;
     for (const auto& text : wanted) {
@@ -168,6 +194,10 @@ std::string trial(const composition& c, const std::string& preset) {
     a.task = task_of(c, preset), a.preset = preset;
     a.set = smaller(model, *a.task, preset);
     const expected wanted = expected_of(c);
+    // As the preset is.
+    configuration config(model);
+    config.task = *a.task;
+    config.apply_preset(preset);
     const auto outcome_of = [](const std::string& refusal, auto body) -> std::string {
         try {
             body();
