@@ -31,7 +31,10 @@ std::string text_of(const json& value, const std::string& name, const std::strin
         return value.dump();
     }
     std::string list;
-    for (const auto& item : value) list += (list.empty() ? "" : ",") + text_of(item, name, source);
+    for (const auto& item : value) {
+        if (!list.empty()) list += ",";
+        list += text_of(item, name, source);
+    }
     return list;
 }
 

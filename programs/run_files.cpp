@@ -43,7 +43,10 @@ void remove_leftovers(const run_paths& paths) {
 metrics_file::metrics_file(const std::string& path, const std::vector<std::string>& columns, std::int64_t step)
     : path_(path) {
     std::string header, kept;
-    for (const auto& column : columns) header += (header.empty() ? "" : ",") + column;
+    for (const auto& column : columns) {
+        if (!header.empty()) header += ",";
+        header += column;
+    }
     header += "\n";
     if (step > 0 && file_exists(path)) {
         const bytes content = read_file(path);

@@ -82,7 +82,10 @@ void require(bool condition, const Parts&... parts) {
 template <class Names>
 std::string in_a_list(const Names& names) {
     std::string all;
-    for (const auto& name : names) all += (all.empty() ? "" : ", ") + std::string(name);
+    for (const auto& name : names) {
+        if (!all.empty()) all += ", ";
+        all += std::string(name);
+    }
     return all;
 }
 

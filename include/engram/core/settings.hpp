@@ -86,7 +86,10 @@ std::string to_text(const T& value) {
         return value;
     } else {
         std::string text;
-        for (const int number : value) text += (text.empty() ? "" : ",") + std::to_string(number);
+        for (const int number : value) {
+            if (!text.empty()) text += ',';
+            text += std::to_string(number);
+        }
         return text;
     }
 }

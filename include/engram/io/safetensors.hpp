@@ -210,7 +210,10 @@ private:
 
     static std::string text(const std::vector<std::int64_t>& shape) {
         std::string all;
-        for (const std::int64_t n : shape) all += (all.empty() ? "" : ",") + std::to_string(n);
+        for (const std::int64_t n : shape) {
+            if (!all.empty()) all += ",";
+            all += std::to_string(n);
+        }
         return "[" + all + "]";
     }
 

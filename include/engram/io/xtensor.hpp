@@ -33,7 +33,10 @@ namespace engram {
 template <class Shape>
 std::string shape_text(const Shape& shape) {
     std::string all;
-    for (const auto extent : shape) all += (all.empty() ? "" : ",") + std::to_string(extent);
+    for (const auto extent : shape) {
+        if (!all.empty()) all += ",";
+        all += std::to_string(extent);
+    }
     return message("[", all, "]");
 }
 
