@@ -90,32 +90,44 @@ ENGRAM_SIMD Vector multiply_add(Vector a, Vector b, Vector c) {
 #endif
 }
 
-/// One number, or a register of them.
+namespace detail {
+
+/// An empty statement that a compiler cannot see through, and that costs nothing. g++'s own barrier takes vectors
+/// apart; nvcc knows neither, and what it compiles acts and learns on the device.
 template <class Number>
-    requires(std::floating_point<Number> || vector_register<Number>)
-ENGRAM_HD Number rounded_product(Number a, Number b) {
+ENGRAM_SIMD Number opaque(Number x) {
+#if defined(__CUDACC__)
+#elif defined(__aarch64__)
+    asm("" : "+w"(x));
+#elif defined(__AVX512F__)
+    asm("" : "+v"(x));
+#elif defined(__SSE2__)
+    asm("" : "+x"(x));
+#elif !defined(__clang__)
+    if constexpr (std::floating_point<Number>) x = __builtin_assoc_barrier(x);
+#endif
+    return x;
+}
+
+}  // namespace detail
+
+/// One number.
+template <std::floating_point Real>
+ENGRAM_HD Real rounded_product(Real a, Real b) {
 #if defined(__CUDA_ARCH__)
-    if constexpr (sizeof(Number) == 4)
+    if constexpr (sizeof(Real) == 4)
         return __fmul_rn(a, b);
     else
         return __dmul_rn(a, b);
-#elif defined(__CUDACC__)
-    return a * b;  // nvcc does not know the barriers below; what it compiles acts and learns on the device
 #else
-    // An empty statement that a compiler cannot see through, and that costs nothing. g++'s own barrier takes vectors
-    // apart.
-    Number product = a * b;
-#if defined(__aarch64__)
-    asm("" : "+w"(product));
-#elif defined(__AVX512F__)
-    asm("" : "+v"(product));
-#elif defined(__SSE2__)
-    asm("" : "+x"(product));
-#elif defined(__GNUC__) && !defined(__clang__)
-    if constexpr (std::floating_point<Number>) product = __builtin_assoc_barrier(product);
+    return detail::opaque(a * b);
 #endif
-    return product;
-#endif
+}
+
+/// A register of numbers.
+template <vector_register Vector>
+ENGRAM_SIMD Vector rounded_product(Vector a, Vector b) {
+    return detail::opaque(a * b);
 }
 
 }  // namespace engram
