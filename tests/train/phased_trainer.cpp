@@ -72,7 +72,8 @@ TEST_CASE("the detector's target is copied every target_period steps of all envi
         const auto target = [&] {
             safetensors file;
             trainer.save(file);
-            return file.values<float>("target." + name);
+            const auto found = file.values<float>("target." + name);
+            return std::vector<float>(found.begin(), found.end());
         };
         auto copied = target();
         int copies = 0, updates = 0;
