@@ -46,7 +46,7 @@ template <class Encoder, class Memory>
 using generative = agent<Encoder, lstm, Memory, no_auxiliary, variational>;
 
 template <class Agent>
-typename Agent::settings small() {
+typename Agent::settings small_settings() {
     typename Agent::settings s;
     s.controller.hidden = 6;
     s.learner.latent = 3;
