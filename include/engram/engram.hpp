@@ -22,6 +22,7 @@
 #include <engram/core/parameters.hpp>
 #include <engram/core/philox.hpp>
 #include <engram/core/reflection.hpp>
+#include <engram/core/rounding.hpp>
 #include <engram/core/settings.hpp>
 #include <engram/core/thread_pool.hpp>
 

@@ -54,6 +54,7 @@ concept vector_register = !std::is_arithmetic_v<Vector> && !std::is_class_v<Vect
     v[0] * v;
 };
 
+/// A register of numbers, lane by lane.
 template <vector_register Vector>
 ENGRAM_SIMD Vector multiply_add(Vector a, Vector b, Vector c) {
     using lane = std::remove_cvref_t<decltype(a[0])>;

@@ -85,6 +85,7 @@ inline curve_points smooth_curve(const metrics_columns& metrics, std::string_vie
 /// What stands for several seeds; scores are means always.
 enum class curve_middle { mean, median };
 
+/// The mean or the median of values of several seeds, one at least.
 inline double middle_of(std::vector<double> values, curve_middle which) {
     double sum = 0;
     for (const double v : values) sum += v;
