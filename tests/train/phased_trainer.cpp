@@ -217,7 +217,7 @@ TEST_CASE("all at once: a checkpoint of phases and a replay without room for an 
 }
 
 TEST_CASE("T-Maze: detector, memory and policy learn all at once, where a memory of noise gives 0.5") {
-    const sizes z{.length = 30, .units = 64, .rows = 64, .detector = 64 * 800, .policy = 64 * 5 * 1000, .joint = true};
+    const sizes z{.length = 30, .units = 64, .rows = 64, .detector = 64 * 800, .policy = 64 * 5 * 1500, .joint = true};
     run r(z);
     while (r.trainer->steps() < r.trainer->total_steps()) r.trainer->iterate();
     CHECK(r.score(200) > 3.9);
