@@ -12,7 +12,7 @@ endif()
 set(ENGRAM_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
 target_compile_options(engram_build_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${ENGRAM_WARNINGS}>"
-  # Every product and every functor is one fixed chain of fused multiply-adds, in every build of the same machine.
+  # For plain loops; packs say themselves what is fused (docs/decisions/0016).
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=fast>)
 
 # g++ 12 sees uninitialised values inside its own AVX-512 intrinsics, out-of-bounds reads in xtensor's sorts, and
