@@ -1,13 +1,12 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Everything that needs no more than Eigen, xtensor, Boost.Hana and zlib: the engine, the policies, the catalogue, the
-// tasks.
+// Everything that a model is made of, traced, run and trained by: the engine, the policies, the catalogue.
 //
-// What would double the time of this include is included by name: the trainers, checkpoints and their JSON
-// (engram/train, <engram/io/json.hpp>, <engram/io/safetensors.hpp>); the lists of all tasks, which instantiate every
-// environment (<engram/task/registry.hpp>, <engram/task/sequence_registry.hpp>, <engram/task/time_step.hpp>); and what
-// reports (engram/evaluate) and programs (engram/program) are made of.
+// The rest is included by name, for environments and files alone would make this include half as long again: environments
+// and sequences (<engram/tasks.hpp>, or one of engram/task), their lists by name (<engram/task/registry.hpp>,
+// <engram/task/sequence_registry.hpp>, <engram/task/time_step.hpp>), files (engram/io), trainers and checkpoints
+// (engram/train), and what reports (engram/evaluate) and programs (engram/program) are made of.
 
 #include <engram/version.hpp>
 
@@ -128,63 +127,7 @@
 
 #include <engram/catalogue.hpp>
 
-#include <engram/task/add_marked.hpp>
-#include <engram/task/arbitrary_visuomotor_mapping.hpp>
-#include <engram/task/bit_copy.hpp>
-#include <engram/task/canvas.hpp>
-#include <engram/task/change_detection.hpp>
-#include <engram/task/continuous_recognition.hpp>
-#include <engram/task/copy_sequences.hpp>
-#include <engram/task/digit_map.hpp>
 #include <engram/task/environment.hpp>
-#include <engram/task/first_person.hpp>
-#include <engram/task/gallery.hpp>
-#include <engram/task/gaze.hpp>
-#include <engram/task/glyph_data.hpp>
-#include <engram/task/glyph_sequence.hpp>
-#include <engram/task/glyphs.hpp>
-#include <engram/task/goal_arena.hpp>
-#include <engram/task/grid_path.hpp>
-#include <engram/task/maze_generator.hpp>
-#include <engram/task/motion_pattern.hpp>
-#include <engram/task/panel.hpp>
-#include <engram/task/permuted_mnist.hpp>
-#include <engram/task/played_episodes.hpp>
-#include <engram/task/plugged.hpp>
-#include <engram/task/procedural_maze.hpp>
-#include <engram/task/psychlab.hpp>
-#include <engram/task/ray_caster.hpp>
-#include <engram/task/recall_sequences.hpp>
-#include <engram/task/recognition_level.hpp>
-#include <engram/task/room.hpp>
-#include <engram/task/rotation.hpp>
-#include <engram/task/sequence.hpp>
-#include <engram/task/sequence_stream.hpp>
-#include <engram/task/sight.hpp>
-#include <engram/task/solids.hpp>
-#include <engram/task/spot_diff.hpp>
-#include <engram/task/spot_diff_rooms.hpp>
-#include <engram/task/stimulus.hpp>
-#include <engram/task/stimulus_data.hpp>
-#include <engram/task/stroke_glyphs.hpp>
-#include <engram/task/strokes.hpp>
-#include <engram/task/suite_colours.hpp>
-#include <engram/task/suite_level.hpp>
-#include <engram/task/t_maze.hpp>
-#include <engram/task/texture.hpp>
-#include <engram/task/transitive_inference.hpp>
-#include <engram/task/two_colors.hpp>
-#include <engram/task/what_then_where.hpp>
-
-#include <engram/io/event_file.hpp>
-#include <engram/io/file.hpp>
-#include <engram/io/gif.hpp>
-#include <engram/io/gzip.hpp>
-#include <engram/io/idx.hpp>
-#include <engram/io/npy.hpp>
-#include <engram/io/omniglot.hpp>
-#include <engram/io/png.hpp>
-#include <engram/io/zip.hpp>
 
 #include <engram/train/actor.hpp>
 #include <engram/train/optimiser.hpp>

@@ -10,11 +10,14 @@
 #include <engram/auxiliary/reconstruction.hpp>
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/lstm.hpp>
+#include <engram/controller/srnn.hpp>
+#include <engram/controller/transformer.hpp>
 #include <engram/encoder/gtmm_vision.hpp>
 #include <engram/encoder/impala_resnet.hpp>
 #include <engram/encoder/mlp.hpp>
 #include <engram/encoder/small_conv.hpp>
 #include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/attention.hpp>
 #include <engram/graph/ops/clear_rows.hpp>
 #include <engram/graph/ops/convolution.hpp>
 #include <engram/graph/ops/cpc.hpp>
@@ -126,6 +129,11 @@
     EXTERN template struct simple_operation<BACKEND, atoms_kernel, no_settings>;                   \
     EXTERN template struct simple_operation<BACKEND, atom_summary_kernel, bool>;                   \
     EXTERN template struct row_maths_operation<BACKEND, largest_row>;                              \
+    EXTERN template struct simple_operation<BACKEND, attention_kernel, attention_settings>;        \
+    EXTERN template struct simple_operation<BACKEND, episode_step_kernel, int>;                    \
+    EXTERN template struct map_operation<BACKEND, shuffle_cell, 3>;                                \
+    EXTERN template struct map_operation<BACKEND, gelu, 1>;                                        \
+    EXTERN template struct map_operation<BACKEND, add_residual, 2>;                                \
     EXTERN template struct map_operation<BACKEND, introspection::let_through, 2>;                  \
     EXTERN template struct map_operation<BACKEND, introspection::count_up, 1>;
 
