@@ -173,7 +173,8 @@ public:
             CHECK_MESSAGE((settings_.count(name) || name == "engram-report"), file, ": ", name, " is no program");
         std::size_t number = 0;
         for (auto line : read_lines(root() / file)) {
-            INFO(file, ":", ++number, ": ", line);
+            ++number;
+            INFO(file, ":", number, ": ", line);
             const auto equals = line.find('=');
             if (line.starts_with("#") || equals == line.npos) continue;
             auto key = strip(line.substr(0, equals));

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -280,16 +281,18 @@ TEST_CASE("two runs to their end, their report and results; what is finished is 
 }
 
 TEST_CASE("a campaign that is ended goes on where it stood, bit for bit") {
-    const std::string steps = "seeds = 1\nsteps = 400000\ncheckpoint-every = 20000\n";
-    const workplace whole(small(steps)), broken(small(steps));
+    const std::string lines = small("seeds = 1\nsteps = 300000\ncheckpoint-every = 20000\n");
+    const workplace whole(lines);
     REQUIRE(whole.run().code == 0);
-    const std::string folder = broken / "runs/t_maze-1";
-    const auto trains = [&] { return lines_with(text_of(folder + "/metrics.csv"), "\n") > 5; };
-
-    SUBCASE("by a signal: it ends its runs, which write a checkpoint") {
+    const auto trains = [](const std::string& folder) {
+        return lines_with(text_of(folder + "/metrics.csv"), "\n") > 5;
+    };
+    {  // By a signal: it ends its runs, which write a checkpoint.
+        const workplace broken(lines);
+        const std::string folder = broken / "runs/t_maze-1";
         for (const int signal : {SIGTERM, SIGINT}) {
             const program p = broken.start({"--nice"});
-            REQUIRE(in_time([&] { return has(p.out(), "ed   runs/t_maze-1\n") && trains(); }));
+            REQUIRE(in_time([&] { return has(p.out(), "ed   runs/t_maze-1\n") && trains(folder); }));
             CHECK(::getpriority(PRIO_PROCESS, static_cast<::id_t>(p.process)) == 19);
             ::kill(p.process, signal);
             CHECK(p.end() == 130);
@@ -303,18 +306,31 @@ TEST_CASE("a campaign that is ended goes on where it stood, bit for bit") {
         CHECK(lines_with(broken.log("t_maze-1"), "+ engram-ff train ") == 3);
         same_run(whole / "runs/t_maze-1", folder);
     }
-    SUBCASE("by kill -9: its run goes on alone, and nobody starts it twice") {
+    {  // By kill -9: its run goes on alone, and nobody starts it twice.
+        const workplace broken(lines);
+        const std::string folder = broken / "runs/t_maze-1";
         const program p = broken.start();
-        REQUIRE(in_time(trains));
+        REQUIRE(in_time([&] { return trains(folder); }));
         ::kill(p.process, SIGKILL);
         CHECK(p.end() == 128 + SIGKILL);
-        CHECK(has(broken.run({"--status"}).out, "running   runs/t_maze-1"));
-        const finished f = broken.run();
-        CHECK(f.code == 0);
-        CHECK(has(f.out, "elsewhere runs/t_maze-1: somebody else runs it\n"));
+        CHECK(broken.run().code == 0);
         CHECK(lines_with(broken.log("t_maze-1"), "+ engram-ff train ") == 1);
         same_run(whole / "runs/t_maze-1", folder);
     }
+}
+
+TEST_CASE("a run that somebody else has is waited for") {
+    const workplace place(small("seeds = 1\nsteps = 2000\n"));
+    std::filesystem::create_directories(place / "runs/t_maze-1");
+    const int log = ::open((place / "runs/t_maze-1/log.txt").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    REQUIRE(::flock(log, LOCK_EX | LOCK_NB) == 0);
+    CHECK(has(place.run({"--status"}).out, "running   runs/t_maze-1"));
+    const program p = place.start();
+    REQUIRE(in_time([&] { return has(p.out(), "elsewhere runs/t_maze-1: somebody else runs it\n"); }));
+    CHECK(place.log("t_maze-1").empty());
+    ::close(log);
+    CHECK(p.end() == 0);
+    CHECK(has(p.out(), "started   runs/t_maze-1\nfinished  runs/t_maze-1"));
 }
 
 TEST_CASE("two campaigns on one folder share its runs") {
