@@ -94,8 +94,8 @@ std::string run_line(const planned_run& run, const run_progress& now) {
         case run_state::waiting:
             return "waiting   " + run.folder;
         case run_state::finished:
-            return fmt::format("finished  {}  {} steps in {}: {}", run.folder, count_text(step), time_text(now.seconds),
-                               now.remark);
+            return fmt::format("finished  {}  {} steps in {}{}{}", run.folder, count_text(step), time_text(now.seconds),
+                               now.remark.empty() ? "" : ": ", now.remark);
         case run_state::failed:
             return "failed    " + run.folder + ": " + now.remark;
         case run_state::stopped:

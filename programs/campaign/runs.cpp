@@ -70,6 +70,10 @@ void note(int log, const std::string& line) {
     if (::write(log, text.data(), text.size()) < 0) return;  // a full disk; the run has said so too
 }
 
+std::string scores(const run_progress& finished) {
+    return finished.remark.empty() ? "" : ": " + finished.remark;
+}
+
 class runner {
 public:
     runner(campaign& all, int jobs) : all_(all), jobs_(jobs), now_(all.runs.size()), children_(all.runs.size()) {
@@ -153,7 +157,7 @@ private:
             now = progress_of(run);
             if (now.state == run_state::finished) {
                 ::close(c.log);
-                display_.event("finished  " + run.folder + ": " + now.remark + " (elsewhere)");
+                display_.event("finished  " + run.folder + scores(now) + " (elsewhere)");
                 return;
             }
             auto words = run.words();
@@ -187,7 +191,7 @@ private:
         const bool interrupted = asked_to_stop > 0 && (WIFSIGNALED(status) || WEXITSTATUS(status) == 130);
         now_[i] = progress_of(run);
         if (now_[i].state == run_state::finished && ended) {
-            display_.event("finished  " + run.folder + ": " + now_[i].remark);
+            display_.event("finished  " + run.folder + scores(now_[i]));
         } else if (interrupted) {
             now_[i].state = run_state::stopped;
             display_.event("stopped   " + run.folder);
@@ -248,16 +252,18 @@ int run_campaign(campaign& all, int jobs) {
 }
 
 int write_results(const campaign& all) {
-    // In the order of the file: a page for each name that the pattern gives.
+    // In the order of the file, a page for each name that the pattern gives.
     std::vector<std::pair<std::string, std::vector<const planned_run*>>> reports, tables;
+    const auto add = [](auto& groups, const std::string& path, const planned_run& run) {
+        if (path.empty()) return;
+        auto at = std::find_if(groups.begin(), groups.end(), [&](auto& group) { return group.first == path; });
+        if (at == groups.end()) at = groups.insert(groups.end(), {path, {}});
+        at->second.push_back(&run);
+    };
     for (const auto& run : all.runs) {
         if (!finished_summary(run)) continue;
-        for (auto [path, groups] : {std::pair{&run.report, &reports}, std::pair{&run.results, &tables}}) {
-            if (path->empty()) continue;
-            auto at = std::find_if(groups->begin(), groups->end(), [&](auto& g) { return g.first == *path; });
-            if (at == groups->end()) at = groups->insert(groups->end(), {*path, {}});
-            at->second.push_back(&run);
-        }
+        add(reports, run.report, run);
+        add(tables, run.results, run);
     }
     for (const auto& [path, runs] : tables) {
         make_folder(std::filesystem::path(path).parent_path().string());

@@ -143,7 +143,7 @@ TEST_CASE("what is wrong is refused in one sentence before anything starts") {
         std::vector<std::string> words = {};
     };
     const std::string head = "programs = ff\ntasks = t_maze\nseeds = 1 2\n";
-    for (const auto& [lines, part, words] : std::vector<mistake>{
+    for (const mistake& m : std::vector<mistake>{
              {"programs ff\n", "some.campaign:1: expected 'key = value' or '[section]', got 'programs ff'"},
              {head + "stepz = 3\n", "some.campaign:4: unknown key 'stepz'; did you mean 'steps'?"},
              {head + "\n# a remark\n[one\n", "some.campaign:6: expected '[section]', got '[one'"},
@@ -189,14 +189,14 @@ TEST_CASE("what is wrong is refused in one sentence before anything starts") {
              {head, "--report needs a line 'report = FILE' or 'results = FILE'", {"--report"}},
              {head + "results = a.csv\n", "no run is finished", {"--report"}},
          }) {
-        const workplace place(lines);
-        const finished f = place.run(words);
-        INFO(lines);
+        const workplace place(m.lines);
+        const finished f = place.run(m.words);
+        INFO(m.lines);
         INFO(f.err);
         CHECK(f.code == 2);
         CHECK(f.out.empty());
         CHECK(lines_with(f.err, "\n") == 1);
-        CHECK(has(f.err, part));
+        CHECK(has(f.err, m.part));
         CHECK(place.files() == 1);
     }
     const temporary_folder empty;
