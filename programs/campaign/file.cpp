@@ -16,6 +16,8 @@ namespace {
 
 using word_list = std::vector<std::string>;
 
+constexpr std::size_t most_runs = 100'000;  // a slip of the pen is more
+
 const word_list grid_keys{"programs", "tasks", "seeds"};
 const word_list pattern_keys{"out", "report", "results"};
 /// Flags of train that a line may give; a setting is a key with a dot.
@@ -202,6 +204,8 @@ private:
             const auto values = values_of(line);
             if (values.empty()) continue;  // what a line above says is taken back
             if (values.size() > 1 && !among(all_.varied, line.key)) all_.varied.push_back(line.key);
+            require(all_.runs.size() + open.size() * values.size() <= most_runs, line.place, ": these are more than ",
+                    most_runs, " runs");
             std::vector<planned_run> next;
             for (const auto& run : open)
                 for (const auto& value : values) {

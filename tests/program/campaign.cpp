@@ -143,6 +143,8 @@ TEST_CASE("what is wrong is refused in one sentence before anything starts") {
         std::vector<std::string> words = {};
     };
     const std::string head = "programs = ff\ntasks = t_maze\nseeds = 1 2\n";
+    std::string many;
+    for (int i = 0; i < 60; ++i) many += std::to_string(i) + " ";
     for (const mistake& m : std::vector<mistake>{
              {"programs ff\n", "some.campaign:1: expected 'key = value' or '[section]', got 'programs ff'"},
              {head + "stepz = 3\n", "some.campaign:4: unknown key 'stepz'; did you mean 'steps'?"},
@@ -165,6 +167,8 @@ TEST_CASE("what is wrong is refused in one sentence before anything starts") {
               "two runs have the folder runs/ff, engram-ff and engram-ff on t_maze; 'out' should name"},
              {head + "steps = 100 200\n", "one or more of {program} {task} {seed} {steps}"},
              {"programs = ff\ntasks = t_maze\nseeds = 1 1\n", "two runs have the folder runs/some/t_maze/ff-1"},
+             {head + "a.a = " + many + "\na.b = " + many + "\na.c = " + many + "\n",
+              "some.campaign:6: these are more than 100000 runs"},
              {head + "report = a.html\nresults = ./a.csv\n",
               "'results' is ./a.csv, which the report a.html writes as well"},
              {"programs = fff\ntasks = t_maze\nseeds = 1\n",
