@@ -30,6 +30,7 @@ void add_train(CLI::App& app, arguments& a) {
     s->add_option("--evaluate-episodes", a.evaluate_episodes, "episodes per level of each of them (20)");
     s->add_flag("--tensorboard", a.tensorboard, "curves for TensorBoard too, in the run folder");
     s->add_flag("--quiet", a.quiet, "no progress, no table");
+    s->add_flag("--dry-run", a.dry_run, "check the settings, print them as config.json would hold them, write nothing");
 }
 
 void add_evaluate(CLI::App& app, arguments& a) {

@@ -74,6 +74,10 @@ int train(ablation& model, const arguments& a) {
     configuration config(model);
     run_paths paths;
     configure(config, a, paths);
+    if (a.dry_run) {
+        std::fputs(json_text(config.to_json()).c_str(), stdout);
+        return 0;
+    }
     return find_device(model, config.device).train(config, paths, a);
 }
 

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <regex>
+#include <sstream>
 
 #include <engram/program/compiled_tasks.hpp>
 #include <engram/program/presets.hpp>
@@ -92,6 +93,13 @@ std::vector<command> commands() {
     return all;
 }
 
+std::vector<std::string> words_of_lines(const std::string& text) {
+    std::vector<std::string> words;
+    std::istringstream in(text);
+    for (std::string word; in >> word;) words.push_back(word);
+    return words;
+}
+
 std::string output_of(const std::string& line) {
     std::string text;
     std::FILE* pipe = ::popen((line + " 2>&1").c_str(), "r");
@@ -157,6 +165,31 @@ public:
         CHECK_MESSAGE(has(known, name), name, ": nobody checks this command");
     }
 
+    /// A campaign's file, the lines of which engram-campaign takes: programs, tasks, presets and settings exist.
+    void check_campaign(const std::string& file) {
+        const auto programs = words_of_lines(
+            output_of(std::string(ENGRAM_BIN_DIR) + "/engram-campaign " + (root() / file).string() + " --programs"));
+        for (const auto& name : programs)
+            CHECK_MESSAGE((settings_.count(name) || name == "engram-report"), file, ": ", name, " is no program");
+        std::size_t number = 0;
+        for (auto line : read_lines(root() / file)) {
+            ++number;
+            INFO(file, ":", number, ": ", line);
+            const auto equals = line.find('=');
+            if (line.starts_with("#") || equals == line.npos) continue;
+            auto key = strip(line.substr(0, equals));
+            if (const auto colon = key.find(": "); colon != key.npos) key = key.substr(colon + 2);
+            const bool known = std::any_of(programs.begin(), programs.end(), [&](const auto& program) {
+                return settings_.count(program) && has_setting(program, key);
+            });
+            if (key.find('.') != key.npos) CHECK_MESSAGE(known, "none of its programs has a setting ", key);
+            for (const auto& value : words_of(line.substr(equals + 1))) {
+                if (key == "tasks") check_task(value);
+                if (key == "preset") check_preset(value);
+            }
+        }
+    }
+
     /// Those of the library; every one is told of on the page of tasks.
     void check_tasks(const std::vector<std::string>& page) const {
         const auto text = joined(page);
@@ -175,6 +208,7 @@ private:
             const auto& word = c.words[i];
             if (word.starts_with("--")) CHECK_MESSAGE(has_word(dev_, word), "./dev ", c.words[1], " has no ", word);
             if (c.words[1] == "build") check_target(word);
+            if (word.ends_with(".campaign")) CHECK_MESSAGE(fs::exists(root() / word), word, " does not exist");
         }
     }
     void check_target(const std::string& target) {
@@ -213,7 +247,7 @@ private:
         return names.empty() || has(names, name);
     }
 
-    /// engram-tasks and engram-report, asked themselves.
+    /// engram-tasks, engram-report and engram-campaign, asked themselves.
     void check_other(const command& c, const std::string& program) {
         const std::string path = std::string(ENGRAM_BIN_DIR) + "/" + program;
         REQUIRE_MESSAGE(fs::exists(path), program, " is no program");
@@ -228,6 +262,7 @@ private:
             const auto word = c.words[i].substr(0, c.words[i].find('='));
             if (word.starts_with("--")) CHECK_MESSAGE(has_word(help, word), about, " has no flag ", word);
             if (word == "--task") check_task(c.words[i + 1]);
+            if (word.ends_with(".campaign")) CHECK_MESSAGE(fs::exists(root() / word), word, " does not exist");
         }
     }
 
@@ -263,18 +298,31 @@ TEST_CASE("commands of the pages exist, with their flags") {
     CHECK(checked > 60);
 }
 
+TEST_CASE("the campaigns of the results name programs, tasks and settings that exist") {
+    checker all;
+    int checked = 0;
+    for (const auto& entry : fs::directory_iterator(root() / "docs/results")) {
+        if (entry.path().extension() != ".campaign") continue;
+        all.check_campaign("docs/results/" + entry.path().filename().string());
+        ++checked;
+    }
+    CHECK(checked > 10);
+}
+
 TEST_CASE("the page of tasks has every task") {
     checker().check_tasks(read_lines(root() / "docs/guide/task.md"));
 }
 
 TEST_CASE("programs that stand alone help whoever asks, or asks for nothing") {
-    for (const char* program : {"engram-tasks", "engram-report"})
+    for (const char* program : {"engram-tasks", "engram-report", "engram-campaign"})
         for (const char* asked : {"", " help", " --help", " -h"}) {
             std::string text =
                 output_of("cd / && " + std::string(ENGRAM_BIN_DIR) + "/" + program + asked + "; echo =$?");
             CAPTURE(program);
             CAPTURE(asked);
             CHECK(text.ends_with("=0\n"));
-            CHECK(has_word(text, program == std::string("engram-tasks") ? "list" : "--measure-references"));
+            CHECK(has_word(text, program == std::string("engram-tasks")    ? "list"
+                                 : program == std::string("engram-report") ? "--measure-references"
+                                                                           : "--dry-run"));
         }
 }

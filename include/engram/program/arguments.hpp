@@ -19,7 +19,7 @@ struct arguments {
     std::optional<std::string> task, steps, seed, out, preset, threads, device, products, data, stimuli, mode, from,
         episodes, evaluate, evaluate_every, evaluate_episodes, checkpoint_every, alone_from, weights;
     std::vector<std::string> set, level;
-    bool resume = false, quiet = false, tensorboard = false;
+    bool resume = false, quiet = false, tensorboard = false, dry_run = false;
 
     bool operator==(const arguments&) const = default;
 };

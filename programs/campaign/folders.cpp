@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+
+// What programs say to a run before it starts, and what its folder tells of it.
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include <engram/evaluate/names.hpp>
+
+#include "campaign.hpp"
+
+extern char** environ;
+
+namespace engram {
+
+namespace {
+
+struct answer {
+    int code = 0;
+    std::string text;
+};
+
+answer ask(const std::string& program, const std::vector<std::string>& words) {
+    std::array<int, 2> ends{};
+    require(::pipe2(ends.data(), O_CLOEXEC) == 0, "cannot make a pipe: ", std::strerror(errno));
+    const ::pid_t child = start(program, words, ends[1]);
+    ::close(ends[1]);
+    answer given;
+    std::array<char, 4096> part{};
+    for (ssize_t got; (got = ::read(ends[0], part.data(), part.size())) != 0;) {
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) break;
+        given.text.append(part.data(), static_cast<std::size_t>(got));
+    }
+    ::close(ends[0]);
+    while (::waitpid(child, &given.code, 0) < 0 && errno == EINTR) {
+    }
+    return given;
+}
+
+void require_program(const std::string& place, const std::string& name) {
+    const bool other = name == "campaign" || name == "report" || name == "tasks";
+    if (!other && ::access((program_folder() + "engram-" + name).c_str(), X_OK) == 0) return;
+    std::vector<std::string> known;
+    for (const auto& a : ablation_names) {
+        if (a.name == name) fail(place, ": engram-", name, " is not built: there is none in ", program_folder());
+        known.emplace_back(a.name);
+    }
+    fail(place, ": unknown program '", name, "'", instead_of(name, known));
+}
+
+/// The place of the line that a program's sentence speaks of: the longest key that it names, else the task's.
+std::string place_of(const planned_run& run, const std::string& sentence) {
+    const campaign_line* best = nullptr;
+    for (const auto& value : run.values)
+        if (sentence.find(value.key) != sentence.npos && (!best || value.key.size() > best->key.size())) best = &value;
+    return best ? best->place : run.task_place;
+}
+
+using flat_json = std::map<std::string, std::string>;
+void flatten(const json& value, const std::string& name, flat_json& out) {
+    if (!value.is_object()) {
+        out[name] = value.is_string() ? value.get<std::string>() : value.dump();
+        return;
+    }
+    for (const auto& item : value.items())
+        flatten(item.value(), name.empty() ? item.key() : name + "." + item.key(), out);
+}
+/// What determines a run; the data may have moved, and a version is no setting.
+flat_json determined_by(const json& configuration) {
+    flat_json all;
+    flatten(configuration, "", all);
+    all.erase("engram");
+    all.erase("settings.task.data");
+    return all;
+}
+
+double number_at(const json& object, const char* key) {
+    return object.contains(key) && object[key].is_number() ? object[key].get<double>() : 0;
+}
+
+/// Step and steps a second of the last row of metrics.csv.
+void read_metrics(const std::string& path, run_progress& to) {
+    if (!exists_on_disk(path)) return;
+    const bytes content = read_file(path);
+    std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
+    const auto header = text.substr(0, text.find('\n'));
+    text = text.substr(0, text.rfind('\n') == text.npos ? 0 : text.rfind('\n'));  // whole rows
+    auto row = text.substr(text.rfind('\n') == text.npos ? 0 : text.rfind('\n') + 1);
+    if (row == header) return;
+    const auto cell = [](std::string_view line, int n) {
+        for (; n > 0 && line.find(',') != line.npos; --n) line.remove_prefix(line.find(',') + 1);
+        return line.substr(0, line.find(','));
+    };
+    const auto columns = std::count(header.begin(), header.end(), ',') + 1;
+    for (int i = 0; i < columns; ++i) {
+        const auto name = cell(header, i), value = cell(row, i);
+        if (name == "step") std::from_chars(value.data(), value.data() + value.size(), to.step);
+        if (name == "steps_per_second") std::from_chars(value.data(), value.data() + value.size(), to.rate);
+    }
+}
+
+}  // namespace
+
+const std::string& program_folder() {
+    static const std::string folder = [] {
+        std::error_code problem;
+        const auto self = std::filesystem::read_symlink("/proc/self/exe", problem);
+        require(!problem, "cannot tell where this program lies: ", problem.message());
+        return self.parent_path().string() + "/";
+    }();
+    return folder;
+}
+
+::pid_t start(const std::string& program, const std::vector<std::string>& words, int output) {
+    const std::string path = program_folder() + "engram-" + program;
+    std::vector<std::string> texts{path};
+    texts.insert(texts.end(), words.begin(), words.end());
+    std::vector<char*> argv;
+    for (auto& text : texts) argv.push_back(text.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&how);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    if (output >= 0)
+        for (const int stream : {1, 2}) posix_spawn_file_actions_adddup2(&files, output, stream);
+    // A Ctrl-C is for this program alone, which passes it on.
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(&how, 0);
+    ::sigset_t usual;
+    sigemptyset(&usual);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) sigaddset(&usual, signal);
+    posix_spawnattr_setsigdefault(&how, &usual);
+    ::pid_t child = -1;
+    const int problem = ::posix_spawn(&child, path.c_str(), &files, &how, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&how);
+    require(problem == 0, "cannot start ", path, ": ", std::strerror(problem));
+    return child;
+}
+
+int wait_for(const std::string& program, const std::vector<std::string>& words, int output) {
+    const ::pid_t child = start(program, words, output);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void check_campaign(campaign& all) {
+    std::map<std::vector<std::string>, json> asked;
+    for (auto& run : all.runs) {
+        // Seeds change nothing but the seed: one question serves all of them.
+        auto words = run.words();
+        words[3] = "1";
+        words.insert(words.begin(), run.program);
+        auto found = asked.find(words);
+        if (found == asked.end()) {
+            require_program(run.program_place, run.program);
+            std::vector<std::string> question{"train", "--dry-run"};
+            question.insert(question.end(), words.begin() + 1, words.end());
+            const answer given = ask(run.program, question);
+            if (given.code != 0) {
+                std::string sentence = given.text.substr(0, given.text.find('\n'));
+                if (sentence.empty())
+                    sentence =
+                        "engram-" + run.program + " says nothing and ends with status " + std::to_string(given.code);
+                fail(place_of(run, sentence), ": ", sentence);
+            }
+            found = asked.emplace(words, parse_json(given.text, "engram-" + run.program + " train --dry-run")).first;
+        }
+        run.configuration = found->second;
+        run.configuration["seed"] = run.seed;
+    }
+    for (const auto& run : all.runs) {
+        check_folder(run);
+        (void)finished_summary(run);  // a file that cannot be read is told of now
+    }
+    const bool reports = std::any_of(all.runs.begin(), all.runs.end(), [](auto& run) { return !run.report.empty(); });
+    require(!reports || ::access((program_folder() + "engram-report").c_str(), X_OK) == 0, all.file,
+            ": 'report' needs engram-report, and there is none in ", program_folder());
+}
+
+void check_folder(const planned_run& run) {
+    const std::string config = run.folder + "/config.json";
+    if (!exists_on_disk(config)) {
+        require(!exists_on_disk(run.folder + "/summary.json"), run.folder,
+                ": there is a summary.json and no config.json, so nobody knows of what; name another 'out'");
+        return;
+    }
+    const auto recorded = determined_by(read_json(config)), asked = determined_by(run.configuration);
+    const auto refuse = [&](const std::string& name, const std::string& found, const std::string& wanted) {
+        const std::string plain = name.starts_with("settings.") ? name.substr(9) : name;
+        fail(run.folder, " holds a run with ", plain, " = ", found, ", and this campaign asks for ", wanted,
+             "; name another 'out', or remove the folder");
+    };
+    for (const auto& [name, value] : asked) {
+        const auto at = recorded.find(name);
+        if (at == recorded.end()) refuse(name, "(nothing)", value);
+        if (at->second != value) refuse(name, at->second, value);
+    }
+    for (const auto& [name, value] : recorded)
+        if (!asked.contains(name)) refuse(name, value, "nothing of that name");
+}
+
+std::string log_of(const planned_run& run) {
+    return run.folder + "/log.txt";
+}
+
+std::string last_line(const std::string& path) {
+    if (!exists_on_disk(path)) return "";
+    const bytes content = read_file(path);
+    std::string text(content.begin(), content.end());
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+    return text.substr(text.find_last_of("\n\r") == text.npos ? 0 : text.find_last_of("\n\r") + 1);
+}
+
+std::optional<json> finished_summary(const planned_run& run) {
+    const std::string path = run.folder + "/summary.json";
+    if (!exists_on_disk(path)) return {};
+    json summary = read_json(path);
+    // Who was stopped behind the last step has not been judged yet.
+    const bool judged = run.configuration.value("evaluation_episodes", 0) == 0 || !summary["levels"].empty();
+    if (!summary.value("finished", false) || !judged) return {};
+    return summary;
+}
+
+run_progress progress_of(const planned_run& run) {
+    run_progress now;
+    if (const auto summary = finished_summary(run)) {
+        now.state = run_state::finished;
+        now.step = static_cast<std::int64_t>(number_at(*summary, "steps"));
+        now.rate = number_at(*summary, "steps_per_second");
+        now.seconds = number_at(*summary, "wall_seconds");
+        for (const auto& [level, score] : (*summary)["levels"].items())
+            now.remark += fmt::format("{}{} {:.4g}", now.remark.empty() ? "" : ", ", level, number_at(score, "mean"));
+        return now;
+    }
+    const int log = ::open(log_of(run).c_str(), O_RDONLY | O_CLOEXEC);
+    if (log < 0) return now;
+    read_metrics(run.folder + "/metrics.csv", now);
+    const bool is_free = ::flock(log, LOCK_SH | LOCK_NB) == 0;
+    ::close(log);
+    now.state = is_free ? run_state::stopped : run_state::elsewhere;
+    now.remark = is_free ? last_line(log_of(run)) : "";
+    if (now.remark.starts_with("failed: ")) {
+        now.state = run_state::failed;
+        now.remark = now.remark.substr(8);
+    }
+    return now;
+}
+
+}  // namespace engram

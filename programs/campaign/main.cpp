@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+
+// engram-campaign FILE : runs what a file lists, or a grid of it, as many at a time as it is told.
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <engram/core/settings.hpp>
+
+#include "campaign.hpp"
+
+namespace {
+
+using namespace engram;
+
+constexpr const char* usage =
+    "usage: engram-campaign FILE [KEY=VALUE]... [--jobs N] [--nice] [--status | --dry-run | --report]\n"
+    "       engram-campaign FILE [KEY=VALUE]... --programs\n"
+    "       engram-campaign --version\n\n"
+    "Trains the programs, tasks, seeds and settings that FILE lists. Runs that are finished are kept, those that were\n"
+    "stopped or killed go on from their checkpoints; several campaigns may share a folder. Ctrl-C lets every run write "
+    "a\n"
+    "checkpoint. What the programs refuse, and folders that hold other runs, are told before anything starts.\n\n"
+    "  KEY=VALUE    replaces this line of the file: seeds=1 steps=100000 'mra lstm: memory.slots=64'\n"
+    "  --jobs N     runs at a time (one per core); each has one thread, where the file does not say more\n"
+    "  --nice       at the lowest priority\n"
+    "  --status     tell how far every run is, start nothing\n"
+    "  --dry-run    print the command of every run that is not finished, start nothing\n"
+    "  --report     write the file's report and results from the runs that are finished, start nothing\n"
+    "  --programs   print the names of the programs that the file needs, checking nothing else\n";
+
+struct options {
+    std::string file;
+    std::vector<std::string> changes;
+    int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    bool nice = false, programs = false, help = false, version = false;
+    std::string instead;  // of running: a flag
+};
+
+options parse_words(int argc, char** argv) {
+    const std::vector<std::string> flags{"--jobs",   "--nice",     "--status", "--dry-run",
+                                         "--report", "--programs", "--help",   "--version"};
+    options o;
+    for (int i = 1; i < argc; ++i) {
+        const std::string word = argv[i];
+        if (!word.starts_with("-")) {
+            if (o.file.empty())
+                o.file = word;
+            else if (word.find('=') != word.npos)
+                o.changes.push_back(word);
+            else
+                fail("unexpected '", word, "'; one file, then KEY=VALUE, were expected");
+            continue;
+        }
+        const auto equals = word.find('=');
+        const std::string flag = word == "-h" ? "--help" : word.substr(0, equals);
+        require_known("flag", flag, flags);
+        require(equals == word.npos || flag == "--jobs", flag, " takes no value");
+        if (flag == "--jobs") {
+            require(equals != word.npos || i + 1 < argc, "--jobs needs a value");
+            o.jobs = parse<int>("--jobs", equals != word.npos ? word.substr(equals + 1) : std::string(argv[++i]));
+            require(o.jobs >= 1, "--jobs: expected 1 or more, got ", o.jobs);
+        } else if (flag == "--nice") {
+            o.nice = true;
+        } else if (flag == "--programs") {
+            o.programs = true;
+        } else if (flag == "--help") {
+            o.help = true;
+        } else if (flag == "--version") {
+            o.version = true;
+        } else {
+            require(o.instead.empty() || o.instead == flag, o.instead, " and ", flag, " exclude each other");
+            o.instead = flag;
+        }
+    }
+    return o;
+}
+
+/// A word as a shell takes it.
+std::string quoted(const std::string& word) {
+    const bool plain = !word.empty() && word.find_first_not_of(
+                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                            "0123456789_.,/=:+-") == word.npos;
+    if (plain) return word;
+    std::string out = "'";
+    for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+}
+
+int print_programs(const campaign& all) {
+    std::vector<std::string> names;
+    bool reports = false;
+    for (const auto& run : all.runs) {
+        if (std::find(names.begin(), names.end(), run.program) == names.end()) names.push_back(run.program);
+        reports |= !run.report.empty();
+    }
+    if (reports) names.push_back("report");
+    for (const auto& name : names) std::printf("engram-%s\n", name.c_str());
+    return 0;
+}
+
+int print_commands(const campaign& all) {
+    for (const auto& run : all.runs) {
+        if (finished_summary(run)) continue;
+        std::string line = quoted(program_folder() + "engram-" + run.program) + " train";
+        for (const auto& word : run.words()) line += " " + quoted(word);
+        std::printf("%s --out %s --resume --quiet\n", line.c_str(), quoted(run.folder).c_str());
+    }
+    return 0;
+}
+
+int print_status(const campaign& all, int jobs) {
+    std::vector<run_progress> now;
+    for (const auto& run : all.runs) {
+        now.push_back(progress_of(run));
+        if (now.back().state == run_state::elsewhere) now.back().state = run_state::running;
+    }
+    std::printf("%s\n", headline(all, now, jobs).c_str());
+    for (std::size_t i = 0; i < now.size(); ++i) std::printf("  %s\n", run_line(all.runs[i], now[i]).c_str());
+    return 0;
+}
+
+int go(const options& o) {
+    require(!o.file.empty(), "no file: which runs? (engram-campaign --help)");
+    campaign all = read_campaign(o.file, o.changes);
+    if (o.programs) return print_programs(all);
+    check_campaign(all);
+    if (o.instead == "--dry-run") return print_commands(all);
+    if (o.instead == "--status") return print_status(all, o.jobs);
+    const bool tells = std::any_of(all.runs.begin(), all.runs.end(),
+                                   [](auto& run) { return !run.report.empty() || !run.results.empty(); });
+    if (o.instead == "--report") {
+        require(tells, o.file, ": --report needs a line 'report = FILE' or 'results = FILE'");
+        require(
+            std::any_of(all.runs.begin(), all.runs.end(), [](auto& run) { return finished_summary(run).has_value(); }),
+            o.file, ": no run is finished, so there is nothing to report");
+        return write_results(all);
+    }
+    if (o.nice) ::setpriority(PRIO_PROCESS, 0, 19);  // children have their parent's
+    const int code = run_campaign(all, o.jobs);
+    return code != 0 || !tells ? code : write_results(all);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const options o = parse_words(argc, argv);
+        if (o.help || argc == 1 || (argc == 2 && o.file == "help" && !exists_on_disk("help"))) {
+            std::fputs(usage, stdout);
+            return 0;
+        }
+        if (o.version) {
+            std::printf("engram-campaign %s\n", library_version().c_str());
+            return 0;
+        }
+        return go(o);
+    } catch (const std::exception& problem) {
+        std::fprintf(stderr, "engram-campaign: %s\n", problem.what());
+        return 2;
+    }
+}
