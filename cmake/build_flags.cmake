@@ -22,6 +22,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized -Wno-array-bounds -Wno-restrict>)
 endif()
 
+# A collection of garbage less often: a twentieth of the time, for a third more of the compiler's memory.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(engram_build_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-expand=400;--param=ggc-min-heapsize=400000>")
+endif()
+
 # g++ 12 vectorises loops of unknown length at -O3 only. A target whose code runs once says so by its property
 # ENGRAM_RUNS_ONCE, and is compiled in three quarters of the time.
 target_compile_options(engram_build_flags INTERFACE
