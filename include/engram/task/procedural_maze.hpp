@@ -73,16 +73,22 @@ struct procedural_maze {
         return fresh;
     }
 
-    ENGRAM_HD_CALL static maze_recipe recipe(scale s) {
-        constexpr maze_recipe recipes[] = {{11, 9, 3}, {15, 11, 5}, {21, 13, 7}, {27, 15, 9}};
-        return recipes[static_cast<int>(s)];
+    /// `whole`: of the small fidelity.
+    ENGRAM_HD_CALL static maze_recipe recipe(scale s, bool whole) {
+        constexpr maze_recipe recipes[] = {{11, 9, 3}, {15, 11, 5}, {21, 13, 7}, {27, 15, 9}},
+                              small[] = {{7, 2, 3}, {9, 3, 3}, {11, 4, 3}, {13, 6, 5}};
+        return whole ? small[static_cast<int>(s)] : recipes[static_cast<int>(s)];
     }
 
     /// The first and the last row of the goal, from 0.
     struct rows {
         int first, last;
     };
-    ENGRAM_HD_CALL static rows goal_rows(scale s, bool holdout) {
+    ENGRAM_HD_CALL static rows goal_rows(scale s, bool holdout, bool whole) {
+        if (whole) {
+            const int half = recipe(s, true).side / 2;
+            return holdout ? rows{half + 1, 2 * half - 1} : rows{1, half - 1};
+        }
         constexpr rows train[] = {{1, 4}, {1, 6}, {1, 9}, {1, 12}}, held[] = {{6, 9}, {8, 13}, {11, 19}, {14, 25}};
         return holdout ? held[static_cast<int>(s)] : train[static_cast<int>(s)];
     }
@@ -91,7 +97,7 @@ struct procedural_maze {
         size = level.base.draw(random);
         time = 0;
         place = room{};
-        const maze_generator made(place, recipe(size), random);
+        const maze_generator made(place, recipe(size, level.step.whole), random);
         spawn_count = static_cast<std::uint8_t>(made.spawn_count());
         for (int i = 0; i < maze_generator::spawn_capacity; ++i) spawns[i] = made.spawn(i);
         paint();
@@ -126,7 +132,7 @@ struct procedural_maze {
             return false;
         const bool drawn = level.base.size == scale::small_or_large ? size == scale::small || size == scale::large
                                                                     : size == level.base.size;
-        const int side = recipe(size).side, far = side * cell_length;
+        const int side = recipe(size, level.step.whole).side, far = side * cell_length;
         if (!drawn || !place.valid() || place.width != side || place.height != side || place.pictures_used != 0 ||
             place.wall_height != cell_length)
             return false;
@@ -137,21 +143,19 @@ struct procedural_maze {
                 if (kind != cell_kind::wall && (edge || kind != cell_kind::ground)) return false;
             }
         const auto free = [&](maze_cell c) { return place.inside(c.x, c.y) && !place.at(c.x, c.y).solid(); };
-        const rows allowed = goal_rows(size, level.base.holdout == 1);
+        const rows allowed = goal_rows(size, level.base.holdout == 1, level.step.whole);
         bool good = free(goal) && goal.y >= allowed.first && goal.y <= allowed.last && spawn_count >= 2 &&
                     spawn_count <= maze_generator::spawn_capacity;
         for (int i = 0; good && i < spawn_count; ++i) good = free(spawns[i]);
         for (int i = 0; good && i < place.objects_used; ++i) good = place.objects[i].solid == 0;
-        return good && who.x >= 0 && who.x < far && who.y >= 0 && who.y < far && who.heading >= 0 &&
-               who.heading < full_turn && !collides(place, who.x, who.y, body);
+        return good && level.step.fits(who) && who.x >= 0 && who.x < far && who.y >= 0 && who.y < far &&
+               who.heading >= 0 && who.heading < full_turn && !collides(place, who.x, who.y, body);
     }
 
 private:
-    static pace pace_of(const task_options& options) {
-        return pace::of(options, pace::paper_fidelity(options) ? 5.0f : 4.0f);
-    }
+    static pace pace_of(const task_options& options) { return pace::of(options, 5.0f); }
     static int time_limit(const task_options& options) {
-        return pace_of(options).steps(pace::paper_fidelity(options) ? 120.0f : 60.0f);
+        return pace_of(options).steps(pace::paper_fidelity(options) ? 120.0f : 50.0f);
     }
     ENGRAM_HD static int centre(int c) { return c * cell_length + cell_length / 2; }
 
@@ -170,7 +174,7 @@ private:
     ENGRAM_HD int area(int x, int y) const { return y * areas / place.height * areas + x * areas / place.width; }
 
     ENGRAM_HD_CALL void draw_goal() {
-        const rows allowed = goal_rows(size, level.base.holdout == 1);
+        const rows allowed = goal_rows(size, level.base.holdout == 1, level.step.whole);
         int free = 0;
         for (int y = allowed.first; y <= allowed.last; ++y)
             for (int x = 0; x < place.width; ++x) free += !place.at(x, y).solid();
@@ -216,7 +220,7 @@ private:
         int chosen = random.below(free);
         for (int i = 0; i < spawn_count; ++i)
             if (!(spawns[i] == goal) && chosen-- == 0) who.x = centre(spawns[i].x), who.y = centre(spawns[i].y);
-        who.heading = random.below(full_turn);
+        who.heading = level.step.whole ? random.below(4) * (full_turn / 4) : random.below(full_turn);
     }
 };
 

@@ -11,7 +11,8 @@
 //   #########  #########
 //
 // Blocks stand at places of a 5 x 5 lattice in each room, (0, 0) in the north-west, (4, 2) before the corridor of room
-// 1, (0, 2) behind that of room 2; both are always free, and so is the inside of the lattice. All sizes are ours.
+// 1, (0, 2) behind that of room 2; both are always free, and so is the inside of the lattice. All sizes are ours. At
+// small fidelity a room has 3 x 3 cells, those of many blocks 5 x 5, and a block stands in the middle of a cell.
 
 #include <cstdint>
 

@@ -34,4 +34,16 @@ ENGRAM_HD_CALL colour inference_colour(bool holdout, int i) {
     return holdout ? held[i] : train[i];
 }
 
+/// A shade of a colour, of an episode that has drawn `episode`: its own for each `which`, every channel at most
+/// `shade_reach` away. Where five colours would be five labels, this asks whether two things look alike.
+inline constexpr int shade_reach = 32;
+ENGRAM_HD_CALL colour shade_of(colour paint, int episode, int which) {
+    const auto moved = [&](int channel, std::uint8_t from) {
+        const std::uint32_t drawn = scramble(static_cast<std::uint32_t>(episode), which, channel);
+        const int to = from + static_cast<int>(drawn % (2 * shade_reach + 1)) - shade_reach;
+        return static_cast<std::uint8_t>(to < 0 ? 0 : to > 255 ? 255 : to);
+    };
+    return {moved(0, paint.r), moved(1, paint.g), moved(2, paint.b)};
+}
+
 }  // namespace engram

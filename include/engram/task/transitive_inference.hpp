@@ -24,6 +24,7 @@
 
 #include "engram/task/environment.hpp"
 #include "engram/task/first_person.hpp"
+#include "engram/task/grid_path.hpp"
 #include "engram/task/ray_caster.hpp"
 #include "engram/task/room.hpp"
 #include "engram/task/suite_colours.hpp"
@@ -59,6 +60,7 @@ struct transitive_inference {
     std::int32_t higher_right;     // whether the higher box stands to the right
     std::int32_t chain[capacity];  // colours, lowest first
     std::int32_t pairs[capacity];  // the lower of each pair of neighbours, in the order of the demonstration
+    std::int32_t shade, unused;    // which shades the colours have; 0: they are as they are (paper fidelity)
     room here;                     // a function of the above
 
     static task_info describe(const task_options& options) {
@@ -77,10 +79,10 @@ struct transitive_inference {
         inference_level& level = fresh.level;
         level.base = find_suite_level(info, name);
         level.time = time_of(options);
-        level.length = paper ? 10 : 3, level.breadth = paper ? 9 : 3;
-        level.behind = cells(paper ? 1.5 : 0.6), level.ahead = cells(paper ? 4.25 : 1.5);
-        level.aside = cells(paper ? 1.5 : 0.65), level.box = cells(paper ? 0.7 : 0.35);
-        level.high = cells(paper ? 1 : 0.6), level.body = cells(paper ? 0.25 : 0.15);
+        level.length = paper ? 10 : 2, level.breadth = paper ? 9 : 3;
+        level.behind = cells(paper ? 1.5 : 0.5), level.ahead = cells(paper ? 4.25 : 0.65);
+        level.aside = cells(paper ? 1.5 : 1), level.box = cells(paper ? 0.7 : 0.6);
+        level.high = cells(1), level.body = cells(paper ? 0.25 : 0.1);
         level.limit = seconds(options) * frames_per_second;
         level.height_px = info.observation.height, level.width_px = info.observation.width;
         return fresh;
@@ -102,6 +104,7 @@ struct transitive_inference {
             pairs[i] = pairs[j];
             pairs[j] = i;
         }
+        shade = level.time.whole ? 1 + random.below(1 << 30) : 0;
         frame = trial = 0;
         show();
     }
@@ -140,20 +143,23 @@ struct transitive_inference {
     /// Walks into the higher box.
     int oracle() const {
         const room_object& goal = here.objects[higher_right];
+        if (level.time.whole)
+            return cell_way_action(here, who, who.x >> 16, goal.y >> 16, [](int, int) { return true; });
         return action_towards(who, goal.x, goal.y, level.time.turn * level.time.ticks * 9 / 16);
     }
 
     bool valid() const {
         bool good = count >= 5 && count <= capacity && trial >= 0 && trial < count && frame >= 0 &&
                     frame < level.limit && frame % (level.time.ticks * level.time.frames) == 0 &&
-                    (higher_right == 0 || higher_right == 1);
+                    (higher_right == 0 || higher_right == 1) && shade >= 0 && (shade > 0) == (level.time.whole != 0) &&
+                    unused == 0;
         int colours = 0, demonstrated = 0;  // one bit each
         for (int i = 0; good && i < capacity; ++i) {
             good = chain[i] >= 0 && chain[i] < inference_colours && pairs[i] >= 0 && pairs[i] < count - 1;
             if (good && i < count) good = !(colours & 1 << chain[i]), colours |= 1 << chain[i];
             if (good && i < count - 1) good = !(demonstrated & 1 << pairs[i]), demonstrated |= 1 << pairs[i];
         }
-        if (!good || who.heading < 0 || who.heading >= full_turn || who.x <= 0 || who.y <= 0 ||
+        if (!good || !level.time.fits(who) || who.heading < 0 || who.heading >= full_turn || who.x <= 0 || who.y <= 0 ||
             who.x >= (level.length + 2) * cell_length || who.y >= (level.breadth + 2) * cell_length)
             return false;
         const room known = build();
@@ -166,7 +172,7 @@ struct transitive_inference {
     ENGRAM_HD int higher_rank() const { return trial == count - 1 ? count - 2 : pairs[trial] + 1; }
 
 private:
-    static int seconds(const task_options& options) { return pace::paper_fidelity(options) ? 200 : 60; }
+    static int seconds(const task_options& options) { return pace::paper_fidelity(options) ? 200 : 20; }
     static pace time_of(const task_options& options) { return pace::of(options, 2); }
 
     ENGRAM_HD static int chain_length(scale size) { return 5 + static_cast<int>(size); }
@@ -203,6 +209,7 @@ private:
             thing.tag = static_cast<std::uint8_t>(right);
             const int rank = right == higher_right ? higher_rank() : lower_rank();
             thing.paint = inference_colour(level.base.holdout, chain[rank]);
+            if (shade) thing.paint = shade_of(thing.paint, shade, chain[rank]);
             made.put(thing);
         }
         return made;
