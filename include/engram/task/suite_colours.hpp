@@ -34,13 +34,18 @@ ENGRAM_HD_CALL colour inference_colour(bool holdout, int i) {
     return holdout ? held[i] : train[i];
 }
 
-/// A shade of a colour, of an episode that has drawn `episode`: its own for each `which`, every channel at most
-/// `shade_reach` away. Where five colours would be five labels, this asks whether two things look alike.
-inline constexpr int shade_reach = 32;
+/// A colour as an episode shows it that has drawn `episode`: in a light of the episode's own, 0.5 to 1.2 in each
+/// channel, and for each `which` up to `shade_reach` away. Where five colours would be five labels, this asks whether
+/// two things look alike.
+inline constexpr int shade_reach = 24;
 ENGRAM_HD_CALL colour shade_of(colour paint, int episode, int which) {
-    const auto moved = [&](int channel, std::uint8_t from) {
-        const std::uint32_t drawn = scramble(static_cast<std::uint32_t>(episode), which, channel);
-        const int to = from + static_cast<int>(drawn % (2 * shade_reach + 1)) - shade_reach;
+    const auto moved = [&](int channel, int from) {
+        const auto drawn = [&](int about, int below) {
+            return static_cast<int>(scramble(static_cast<std::uint32_t>(episode), about, channel) %
+                                    static_cast<std::uint32_t>(below));
+        };
+        const int light = 128 + drawn(-1, 180);  // times 256
+        const int to = from * light / 256 + drawn(which, 2 * shade_reach + 1) - shade_reach;
         return static_cast<std::uint8_t>(to < 0 ? 0 : to > 255 ? 255 : to);
     };
     return {moved(0, paint.r), moved(1, paint.g), moved(2, paint.b)};
