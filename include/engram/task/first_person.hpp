@@ -92,6 +92,11 @@ struct pace {
     }
 };
 
+/// Of these tasks' episodes: those of the small fidelity were walked in strides of less than a cell before.
+inline int walking_revision(const task_options& options) {
+    return pace::paper_fidelity(options) ? 1 : 2;
+}
+
 /// What the 3D tasks show: 72 x 96 x 3 at paper fidelity, 12 x 16 x 3 at small fidelity.
 inline observation_shape view_shape(const task_options& options) {
     return pace::paper_fidelity(options) ? observation_shape{72, 96, 3} : observation_shape{12, 16, 3};

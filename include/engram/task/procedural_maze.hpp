@@ -3,7 +3,7 @@
 
 // visible_goal_procedural_maze (facts 2.5): a maze drawn for each episode, and in it a goal that stays. +10 for each
 // time that it is reached, then the agent stands at a random spawn place of the same maze again. Only time ends an
-// episode: 120 s at paper fidelity, 60 s at small fidelity (ours).
+// episode: 120 s at paper fidelity, 50 s, which are 200 agent steps, at small fidelity (ours).
 //
 //   size         cells    rooms   longest   objects   rows of the goal (from 1, the outer wall)
 //                                                      train stimuli   holdout stimuli
@@ -13,9 +13,10 @@
 //   extrapolate  27 x 27   15        9        20       2 to 13 (ours)  15 to 26
 //
 // Ours: the generator (maze_generator.hpp); the goal, a golden ball in a free cell of its rows, all alike; a body of
-// 0.25 cells radius that reaches it when they touch; a speed of 5 cells/s, 4 at
-// small fidelity; objects that do not stop anybody, at most 15
-// as that is what a room holds; walls of nine areas with a texture each, drawn anew for each episode.
+// 0.25 cells radius that reaches it when they touch; a speed of 5 cells/s; objects that do not stop anybody, at most 15
+// as that is what a room holds; walls of nine areas with a texture each, drawn anew for each episode. Small fidelity
+// (ours): 7, 9, 11, 13 cells a side, 2, 3, 4, 6 rooms up to 3 (extrapolate: 5) cells long, and the goal in the rows
+// north of the middle for train stimuli, south of it for holdout stimuli.
 
 #include <cstdint>
 #include <limits>
@@ -57,6 +58,7 @@ struct procedural_maze {
         task_info info{
             .name = "visible_goal_procedural_maze", .observation = view_shape(options), .actions = walking_actions};
         info.seeks_goal = true;
+        info.revision = walking_revision(options);
         const int longest = time_limit(options);
         for (const auto& each : suite_levels)
             info.add_level({each.name, 0, std::numeric_limits<float>::quiet_NaN(), longest, each.further});

@@ -12,11 +12,17 @@
 // Once the body is wholly inside the corridor the gate behind it shuts for good; the gate ahead opens after 0, 5, 10 or
 // 15 s (small, interpolate, large, extrapolate; facts 2.2), counted in frames. Touching a block of the second room ends
 // the episode: +1 for the one that differs, else 0. So does the time limit, with 0: 120 s, motion 240 s at paper
-// fidelity; 40 s and 60 s at small (ours).
+// fidelity.
 //
 // Ours besides: everything is uniform; two blocks and the changed one have three different colours or patterns;
 // blocks of the first room stop a body, moving ones do not. The maximum is 1; whoever touches a block at random gets
 // 1 / blocks.
+//
+// Small fidelity (ours) keeps what is to be remembered and for how long beside the rest of an episode: rooms of 3 x 3
+// cells (multi: 5 x 5) and a corridor of one, blocks that fill a cell, a tenth of the delay (0, 2, 4, 6 agent steps),
+// 40 s. The passive blocks stand in the corners beside the corridor, the basic ones behind the agent or at its sides,
+// one to the north and one to the south; with many blocks none stands in a corner, where others could shut it in.
+// Colours are seen in a light of the episode's (suite_colours.hpp).
 
 #include <cmath>
 #include <cstdint>
@@ -66,6 +72,7 @@ struct spot_the_difference {
         const int steps = time_of(options).steps(static_cast<float>(seconds(options)));
         task_info info{
             .name = names[static_cast<int>(Kind)], .observation = view_shape(options), .actions = walking_actions};
+        info.revision = walking_revision(options);
         for (const auto& each : suite_levels) info.add_level({each.name, 1, NAN, steps, each.further});
         return info;
     }

@@ -35,8 +35,9 @@ ENGRAM_HD_CALL colour inference_colour(bool holdout, int i) {
 }
 
 /// A colour as an episode shows it that has drawn `episode`: in a light of the episode's own, 0.5 to 1.2 in each
-/// channel, and for each `which` up to `shade_reach` away. Where five colours would be five labels, this asks whether
-/// two things look alike.
+/// channel, and for each `which` up to `shade_reach` beside that. Where five colours would be five labels, this asks
+/// whether two things look alike. What is held out are the colours; in a light, a white wall of training can be as
+/// yellow as one of them.
 inline constexpr int shade_reach = 24;
 ENGRAM_HD_CALL colour shade_of(colour paint, int episode, int which) {
     const auto moved = [&](int channel, int from) {

@@ -12,9 +12,14 @@
 //   challenge       the second of the chain against the second to last, once: +5 for the higher, 0 for the lower
 //
 // An episode returns at most (n - 1) + 5 (errata 1.2); for the mixed level the mean of both lengths' maxima (errata
-// M42, ours). Time limit 200 s at paper fidelity (facts 2.1), 60 s at small (ours), which ends it with 0. The room and
+// M42, ours). Time limit 200 s at paper fidelity (facts 2.1), 25 s at small (ours), which ends it with 0. The room and
 // its sizes are ours: at paper fidelity so large that a random walk makes about three choices, as the paper's random
-// row of 1.44 asks for; at small fidelity a choice takes three agent steps.
+// row of 1.44 asks for. Small fidelity (ours):
+//
+//   A choice takes one agent step, a whole cell to the side. The demonstration pays nothing. After it all pairs come a
+//   second time, in another order and each only once, +1 for the higher: what has been shown is to be remembered, and a
+//   pair says so by itself, where the paper's challenge is the one reward in an episode that asks for memory. Colours
+//   are seen in a light of the episode's (suite_colours.hpp).
 
 #include <cmath>
 #include <cstdint>
@@ -56,16 +61,18 @@ struct transitive_inference {
     philox random;
     pose who;
     std::int32_t frame;
-    std::int32_t count, trial;     // boxes; pairs done, the challenge is number count - 1
+    std::int32_t count, trial;     // boxes; pairs done, the challenge is the last
     std::int32_t higher_right;     // whether the higher box stands to the right
     std::int32_t chain[capacity];  // colours, lowest first
     std::int32_t pairs[capacity];  // the lower of each pair of neighbours, in the order of the demonstration
+    std::int32_t again[capacity];  // and in that of their second coming (small fidelity)
     std::int32_t shade, unused;    // which shades the colours have; 0: they are as they are (paper fidelity)
     room here;                     // a function of the above
 
     static task_info describe(const task_options& options) {
         const int steps = time_of(options).steps(static_cast<float>(seconds(options)));
         task_info info{.name = "transitive_inference", .observation = view_shape(options), .actions = walking_actions};
+        info.revision = walking_revision(options);
         for (const auto& each : suite_levels)
             info.add_level({each.name, maximum(each.level.size), NAN, steps, each.further});
         return info;
@@ -90,7 +97,7 @@ struct transitive_inference {
 
     ENGRAM_HD_CALL void reset() {
         count = chain_length(level.base.draw(random));
-        for (int i = 0; i < capacity; ++i) chain[i] = pairs[i] = 0;
+        for (int i = 0; i < capacity; ++i) chain[i] = pairs[i] = again[i] = 0;
         for (int i = 0; i < count; ++i) {
             bool used = true;
             while (used) {
@@ -99,11 +106,8 @@ struct transitive_inference {
                 for (int j = 0; j < i; ++j) used = used || chain[j] == chain[i];
             }
         }
-        for (int i = 0; i < count - 1; ++i) {  // a shuffle, inside out
-            const int j = random.below(i + 1);
-            pairs[i] = pairs[j];
-            pairs[j] = i;
-        }
+        shuffle_pairs(pairs);
+        if (level.time.whole) shuffle_pairs(again);
         shade = level.time.whole ? 1 + random.below(1 << 30) : 0;
         frame = trial = 0;
         show();
@@ -120,10 +124,11 @@ struct transitive_inference {
                 const int box = touched(here, who.x, who.y, level.body);
                 chosen = box >= 0;
                 if (chosen) {
-                    const bool right = box == higher_right, last = trial == count - 1;
-                    if (right) reward = last ? 5.0f : 1.0f;
+                    const bool right = box == higher_right, last = trial == challenge();
+                    const bool first = trial < count - 1;
+                    if (right) reward = last ? 5.0f : first && level.time.whole ? 0.0f : 1.0f;
                     if (last) return {reward, true};
-                    trial += right;
+                    trial += right || !first;
                     show();
                 }
             }
@@ -149,15 +154,18 @@ struct transitive_inference {
     }
 
     bool valid() const {
-        bool good = count >= 5 && count <= capacity && trial >= 0 && trial < count && frame >= 0 &&
+        bool good = count >= 5 && count <= capacity && trial >= 0 && trial <= challenge() && frame >= 0 &&
                     frame < level.limit && frame % (level.time.ticks * level.time.frames) == 0 &&
                     (higher_right == 0 || higher_right == 1) && shade >= 0 && (shade > 0) == (level.time.whole != 0) &&
                     unused == 0;
-        int colours = 0, demonstrated = 0;  // one bit each
+        int colours = 0, demonstrated = 0, repeated = 0;  // one bit each
         for (int i = 0; good && i < capacity; ++i) {
-            good = chain[i] >= 0 && chain[i] < inference_colours && pairs[i] >= 0 && pairs[i] < count - 1;
+            good = chain[i] >= 0 && chain[i] < inference_colours && pairs[i] >= 0 && pairs[i] < count - 1 &&
+                   again[i] >= 0 && again[i] < count - 1;
             if (good && i < count) good = !(colours & 1 << chain[i]), colours |= 1 << chain[i];
             if (good && i < count - 1) good = !(demonstrated & 1 << pairs[i]), demonstrated |= 1 << pairs[i];
+            if (good && i < count - 1 && level.time.whole)
+                good = !(repeated & 1 << again[i]), repeated |= 1 << again[i];
         }
         if (!good || !level.time.fits(who) || who.heading < 0 || who.heading >= full_turn || who.x <= 0 || who.y <= 0 ||
             who.x >= (level.length + 2) * cell_length || who.y >= (level.breadth + 2) * cell_length)
@@ -168,17 +176,30 @@ struct transitive_inference {
     }
 
     /// The ranks of the two boxes that stand there.
-    ENGRAM_HD int lower_rank() const { return trial == count - 1 ? 1 : pairs[trial]; }
-    ENGRAM_HD int higher_rank() const { return trial == count - 1 ? count - 2 : pairs[trial] + 1; }
+    ENGRAM_HD int lower_rank() const {
+        const int neighbours = count - 1;
+        return trial == challenge() ? 1 : trial < neighbours ? pairs[trial] : again[trial - neighbours];
+    }
+    ENGRAM_HD int higher_rank() const { return trial == challenge() ? count - 2 : lower_rank() + 1; }
+    /// The number of the last trial, from 0.
+    ENGRAM_HD int challenge() const { return (level.time.whole ? 2 : 1) * (count - 1); }
 
 private:
-    static int seconds(const task_options& options) { return pace::paper_fidelity(options) ? 200 : 20; }
+    static int seconds(const task_options& options) { return pace::paper_fidelity(options) ? 200 : 25; }
     static pace time_of(const task_options& options) { return pace::of(options, 2); }
 
     ENGRAM_HD static int chain_length(scale size) { return 5 + static_cast<int>(size); }
     static float maximum(scale size) {
         const auto of = [](scale s) { return static_cast<float>(chain_length(s) - 1 + 5); };
         return size == scale::small_or_large ? (of(scale::small) + of(scale::large)) / 2 : of(size);
+    }
+
+    ENGRAM_HD_CALL void shuffle_pairs(std::int32_t* order) {
+        for (int i = 0; i < count - 1; ++i) {  // inside out
+            const int j = random.below(i + 1);
+            order[i] = order[j];
+            order[j] = i;
+        }
     }
 
     ENGRAM_HD_CALL void show() {
