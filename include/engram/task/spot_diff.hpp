@@ -193,9 +193,16 @@ private:
         const bool two_still = Kind == difference::basic || Kind == difference::passive;
         if (paper)
             return {11,          two_still ? 4 : 6, cells(moving ? 1.6 : 1.5), cells(0.6),
-                    cells(0.25), cells(0.9),        cells(moving ? 0.9 : 0),   0};
-        return {Kind == difference::multi ? 5 : 3, 1, cells(0.5), cells(moving ? 0.3 : 0.7), cells(0.15), cells(1),
-                cells(moving ? 0.4 : 0),           0};
+                    cells(0.25), cells(0.9),        cells(moving ? 0.9 : 0),   cells(5.5)};
+        const bool many = Kind == difference::multi;
+        return {many ? 5 : 3,
+                1,
+                cells(0.5),
+                cells(moving ? 0.3 : 0.7),
+                cells(0.15),
+                cells(1),
+                cells(moving ? 0.4 : 0),
+                cells(many ? 0.5 : 1.5)};
     }
 
     ENGRAM_HD static int looks() { return Kind == difference::motion ? motions_per_split : difference_colours; }
@@ -216,7 +223,7 @@ private:
         for (int i = 0; i < count;) {
             if (Kind == difference::passive)
                 spot[i] = level.time.whole ? 1 + 2 * random.below(2) : 12 + random.below(2);
-            if (Kind == difference::motion) spot[i] = random.below(4);
+            if (Kind == difference::motion) spot[i] = level.time.whole ? 1 + 2 * random.below(2) : random.below(4);
             // A block in a corner of whole cells could be shut in by its neighbours.
             if (Kind == difference::multi)
                 spot[i] = level.time.whole ? 4 + random.below(rim_places - 4) : random.below(rim_places);
@@ -268,7 +275,8 @@ private:
         thing.tag = static_cast<std::uint8_t>(i);
         if (Kind == difference::motion) {
             const auto along = static_cast<motion>(seen + motions_per_split * level.base.holdout);
-            const displacement by = motion_at(along, frame, level.plan.reach);
+            // At small fidelity four times as fast, so that four agent steps show all of it.
+            const displacement by = motion_at(along, level.time.whole ? 4 * frame : frame, level.plan.reach);
             thing.x += by.x, thing.y += by.y;
         }
         return thing;

@@ -12,14 +12,16 @@
 //   challenge       the second of the chain against the second to last, once: +5 for the higher, 0 for the lower
 //
 // An episode returns at most (n - 1) + 5 (errata 1.2); for the mixed level the mean of both lengths' maxima (errata
-// M42, ours). Time limit 200 s at paper fidelity (facts 2.1), 25 s at small (ours), which ends it with 0. The room and
+// M42, ours). Time limit 200 s at paper fidelity (facts 2.1), which ends it with 0. The room and
 // its sizes are ours: at paper fidelity so large that a random walk makes about three choices, as the paper's random
 // row of 1.44 asks for. Small fidelity (ours):
 //
-//   A choice takes one agent step, a whole cell to the side. The demonstration pays nothing. After it all pairs come a
-//   second time, in another order and each only once, +1 for the higher: what has been shown is to be remembered, and a
-//   pair says so by itself, where the paper's challenge is the one reward in an episode that asks for memory. Colours
-//   are seen in a light of the episode's (suite_colours.hpp).
+//   A choice takes one agent step, a whole cell to the side; where a body at paper fidelity sees what it walks into, a
+//   pair that was chosen rightly stays for one step more, the lower box a slab, whatever is done. After the
+//   demonstration all pairs come a second time, in another order and each only once, +1 for the higher: what has been
+//   shown is to be remembered, and each pair says so, where the paper's challenge is the one reward in an episode that
+//   asks for memory. An episode returns at most 2 (n - 1) + 5. Colours are seen in a light of the episode's
+//   (suite_colours.hpp). Time limit 30 s.
 
 #include <cmath>
 #include <cstdint>
@@ -66,7 +68,8 @@ struct transitive_inference {
     std::int32_t chain[capacity];  // colours, lowest first
     std::int32_t pairs[capacity];  // the lower of each pair of neighbours, in the order of the demonstration
     std::int32_t again[capacity];  // and in that of their second coming (small fidelity)
-    std::int32_t shade, unused;    // which shades the colours have; 0: they are as they are (paper fidelity)
+    std::int32_t shade;            // which shades the colours have; 0: they are as they are (paper fidelity)
+    std::int32_t told;             // 1: the outcome of a pair is being shown (small fidelity)
     room here;                     // a function of the above
 
     static task_info describe(const task_options& options) {
@@ -74,7 +77,8 @@ struct transitive_inference {
         task_info info{.name = "transitive_inference", .observation = view_shape(options), .actions = walking_actions};
         info.revision = walking_revision(options);
         for (const auto& each : suite_levels)
-            info.add_level({each.name, maximum(each.level.size), NAN, steps, each.further});
+            info.add_level(
+                {each.name, maximum(each.level.size, time_of(options).whole ? 2 : 1), NAN, steps, each.further});
         return info;
     }
 
@@ -109,7 +113,7 @@ struct transitive_inference {
         shuffle_pairs(pairs);
         if (level.time.whole) shuffle_pairs(again);
         shade = level.time.whole ? 1 + random.below(1 << 30) : 0;
-        frame = trial = 0;
+        frame = trial = told = 0;
         show();
     }
 
@@ -119,17 +123,21 @@ struct transitive_inference {
         bool chosen = false;
         for (int tick = 0; tick < level.time.ticks; ++tick) {
             frame += level.time.frames;
+            if (told) {
+                told = 0, ++trial, chosen = true;
+                show();
+            }
             if (!chosen) {
                 level.time.move(here, who, action, level.body);
                 const int box = touched(here, who.x, who.y, level.body);
                 chosen = box >= 0;
                 if (chosen) {
                     const bool right = box == higher_right, last = trial == challenge();
-                    const bool first = trial < count - 1;
-                    if (right) reward = last ? 5.0f : first && level.time.whole ? 0.0f : 1.0f;
+                    const bool first = trial < count - 1, tells = first && right && level.time.whole;
+                    if (right) reward = last ? 5.0f : 1.0f;
                     if (last) return {reward, true};
-                    trial += right || !first;
-                    show();
+                    trial += (right && !tells) || !first;
+                    tells ? tell() : show();
                 }
             }
             if (frame >= level.limit) return {reward, true};
@@ -157,7 +165,7 @@ struct transitive_inference {
         bool good = count >= 5 && count <= capacity && trial >= 0 && trial <= challenge() && frame >= 0 &&
                     frame < level.limit && frame % (level.time.ticks * level.time.frames) == 0 &&
                     (higher_right == 0 || higher_right == 1) && shade >= 0 && (shade > 0) == (level.time.whole != 0) &&
-                    unused == 0;
+                    (told == 0 || (told == 1 && level.time.whole && trial < count - 1 && who == level.start()));
         int colours = 0, demonstrated = 0, repeated = 0;  // one bit each
         for (int i = 0; good && i < capacity; ++i) {
             good = chain[i] >= 0 && chain[i] < inference_colours && pairs[i] >= 0 && pairs[i] < count - 1 &&
@@ -185,12 +193,12 @@ struct transitive_inference {
     ENGRAM_HD int challenge() const { return (level.time.whole ? 2 : 1) * (count - 1); }
 
 private:
-    static int seconds(const task_options& options) { return pace::paper_fidelity(options) ? 200 : 25; }
+    static int seconds(const task_options& options) { return pace::paper_fidelity(options) ? 200 : 30; }
     static pace time_of(const task_options& options) { return pace::of(options, 2); }
 
     ENGRAM_HD static int chain_length(scale size) { return 5 + static_cast<int>(size); }
-    static float maximum(scale size) {
-        const auto of = [](scale s) { return static_cast<float>(chain_length(s) - 1 + 5); };
+    static float maximum(scale size, int showings) {
+        const auto of = [&](scale s) { return static_cast<float>(showings * (chain_length(s) - 1) + 5); };
         return size == scale::small_or_large ? (of(scale::small) + of(scale::large)) / 2 : of(size);
     }
 
@@ -200,6 +208,13 @@ private:
             order[i] = order[j];
             order[j] = i;
         }
+    }
+
+    /// What was chosen rightly stays for a step as it stood, the lower box a slab.
+    ENGRAM_HD_CALL void tell() {
+        told = 1;
+        who = level.start();
+        here = build();
     }
 
     ENGRAM_HD_CALL void show() {
@@ -227,6 +242,7 @@ private:
             thing.y = level.centre() + (right ? level.aside : -level.aside);
             thing.radius = level.box, thing.height = level.high;
             thing.form = shape::box, thing.solid = 0;  // a body has to get near enough to touch
+            if (told && right != higher_right) thing.height /= 4;
             thing.tag = static_cast<std::uint8_t>(right);
             const int rank = right == higher_right ? higher_rank() : lower_rank();
             thing.paint = inference_colour(level.base.holdout, chain[rank]);
