@@ -148,8 +148,10 @@ inline preset_table small_suite_preset() {
             .of({.encoder = {"mlp", "impala_resnet", "small_conv", "inception", "two_pathway", "gtmm_vision"},
                  .task = row.task},
                 {{"encoder.subtract_mean", row.subtract_mean}})
-            .of({.encoder = "numbers_or_image", .task = row.task},
-                {{"encoder.image.subtract_mean", row.subtract_mean}});
+            .of({.encoder = "numbers_or_image", .task = row.task}, {{"encoder.image.subtract_mean", row.subtract_mean}})
+            // At 0.1 predicting what comes, which on panels is chance, drowns the policy's gradient: change detection
+            // then stays at chance where it is learnt with 0.001 (docs/decisions/0017).
+            .of({.auxiliary = {"cpc", "reconstruction"}, .task = row.task}, {{"auxiliary.weight", "0.001"}});
         if (row.strided[0] != 0) all.of({.memory = knn_memories, .task = row.task}, {{"memory.epsilon", "0.1"}});
     }
     return all;
