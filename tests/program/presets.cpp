@@ -333,7 +333,8 @@ TEST_CASE("every value says where it comes from") {
     CHECK(got.origin.at("memory.slots") == "--set");
     CHECK(got.origin.at("task.stimulus_count") == "--set");
     CHECK(got.origin.at("memory.key") == "preset");
-    CHECK(got.origin.at("rollout.environments") == "preset");
+    CHECK(got.origin.at("optimiser.kind") == "preset");
+    CHECK(got.origin.at("rollout.environments") == "task");
     CHECK(got.origin.at("rollout.unroll") == "task");
     CHECK(got.origin.at("learner.discount") == "task");
     CHECK(got.origin.at("learner.rho_bar") == "default");
