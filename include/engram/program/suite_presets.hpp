@@ -89,22 +89,22 @@ inline preset_table paper_suite_preset() {
 /// convolutions with strides: without them the same agent took more than twice the steps on spot the difference, and
 /// was not through (docs/decisions/0017).
 struct small_row {
-    const char *task, *discount, *unroll, *entropy_cost, *strided, *subtract_mean;
+    const char *task, *steps, *discount, *unroll, *entropy_cost, *strided, *subtract_mean;
 };
 
 inline constexpr std::array<small_row, 12> small_rows{{
-    {"continuous_recognition", "0", "20", "0.01", "", "false"},
-    {"change_detection", "0", "20", "0.01", "", "true"},
-    {"what_then_where", "0", "20", "0.01", "", "true"},
-    {"spot_diff", "0.95", "20", "0.01", "16,32", "false"},
-    {"spot_diff_passive", "0.95", "20", "0.01", "16,32", "false"},
-    {"spot_diff_multi", "0.95", "20", "0.01", "16,32", "false"},
-    {"spot_diff_motion", "0.95", "20", "0.01", "16,32", "false"},
-    {"visible_goal_procedural_maze", "0.95", "40", "0.01", "16,32", "false"},
-    {"visible_goal_with_buildings", "0.95", "40", "0.01", "16,32", "false"},
-    {"invisible_goal_with_buildings", "0.95", "40", "0.01", "16,32", "false"},
-    {"invisible_goal_empty_arena", "0.95", "40", "0.01", "16,32", "false"},
-    {"transitive_inference", "0.9", "20", "0.01", "16,32", "false"},
+    {"continuous_recognition", "1000000", "0", "20", "0.01", "", "false"},
+    {"change_detection", "2000000", "0", "20", "0.01", "", "true"},
+    {"what_then_where", "2000000", "0", "20", "0.01", "", "true"},
+    {"spot_diff", "1500000", "0.95", "20", "0.01", "16,32", "false"},
+    {"spot_diff_passive", "1500000", "0.95", "20", "0.01", "16,32", "false"},
+    {"spot_diff_multi", "2000000", "0.95", "20", "0.01", "16,32", "false"},
+    {"spot_diff_motion", "2000000", "0.95", "20", "0.01", "16,32", "false"},
+    {"visible_goal_procedural_maze", "3000000", "0.95", "40", "0.01", "16,32", "false"},
+    {"visible_goal_with_buildings", "3000000", "0.95", "40", "0.01", "16,32", "false"},
+    {"invisible_goal_with_buildings", "3000000", "0.95", "40", "0.01", "16,32", "false"},
+    {"invisible_goal_empty_arena", "3000000", "0.95", "40", "0.01", "16,32", "false"},
+    {"transitive_inference", "2000000", "0", "40", "0.01", "16,32", "false"},
 }};
 
 inline preset_table small_suite_preset() {
@@ -133,7 +133,8 @@ inline preset_table small_suite_preset() {
         .of({.learner = "vtrace", .task = {"arbitrary_visuomotor_mapping", "two_colors"}}, {{"learner.discount", "0"}});
     for (const auto& row : small_rows) {
         // Learning several times from an unroll, with the ratio clipped (docs/decisions/0017).
-        all.of({.task = row.task}, {{"rollout.unroll", row.unroll}, {"optimiser.learning_rate", "0.001"}})
+        all.of({.task = row.task},
+               {{"steps", row.steps}, {"rollout.unroll", row.unroll}, {"optimiser.learning_rate", "0.001"}})
             .of({.learner = "vtrace", .task = row.task}, {{"learner.discount", row.discount},
                                                           {"learner.entropy_cost", row.entropy_cost},
                                                           {"learner.clip", "0.1"},

@@ -20,8 +20,7 @@
 //   pair that was chosen rightly stays for one step more, the lower box a slab, whatever is done. After the
 //   demonstration all pairs come a second time, in another order and each only once, +1 for the higher: what has been
 //   shown is to be remembered, and each pair says so, where the paper's challenge is the one reward in an episode that
-//   asks for memory. An episode returns at most 2 (n - 1) + 5. Colours are seen in a light of the episode's
-//   (suite_colours.hpp). Time limit 30 s.
+//   asks for memory. An episode returns at most 2 (n - 1) + 5. Time limit 30 s.
 
 #include <cmath>
 #include <cstdint>
@@ -68,8 +67,7 @@ struct transitive_inference {
     std::int32_t chain[capacity];  // colours, lowest first
     std::int32_t pairs[capacity];  // the lower of each pair of neighbours, in the order of the demonstration
     std::int32_t again[capacity];  // and in that of their second coming (small fidelity)
-    std::int32_t shade;            // which shades the colours have; 0: they are as they are (paper fidelity)
-    std::int32_t told;             // 1: the outcome of a pair is being shown (small fidelity)
+    std::int32_t told, unused;     // told: 1 while the outcome of a pair is being shown (small fidelity)
     room here;                     // a function of the above
 
     static task_info describe(const task_options& options) {
@@ -112,7 +110,6 @@ struct transitive_inference {
         }
         shuffle_pairs(pairs);
         if (level.time.whole) shuffle_pairs(again);
-        shade = level.time.whole ? 1 + random.below(1 << 30) : 0;
         frame = trial = told = 0;
         show();
     }
@@ -164,7 +161,7 @@ struct transitive_inference {
     bool valid() const {
         bool good = count >= 5 && count <= capacity && trial >= 0 && trial <= challenge() && frame >= 0 &&
                     frame < level.limit && frame % (level.time.ticks * level.time.frames) == 0 &&
-                    (higher_right == 0 || higher_right == 1) && shade >= 0 && (shade > 0) == (level.time.whole != 0) &&
+                    (higher_right == 0 || higher_right == 1) && unused == 0 &&
                     (told == 0 || (told == 1 && level.time.whole && trial < count - 1 && who == level.start()));
         int colours = 0, demonstrated = 0, repeated = 0;  // one bit each
         for (int i = 0; good && i < capacity; ++i) {
@@ -246,7 +243,6 @@ private:
             thing.tag = static_cast<std::uint8_t>(right);
             const int rank = right == higher_right ? higher_rank() : lower_rank();
             thing.paint = inference_colour(level.base.holdout, chain[rank]);
-            if (shade) thing.paint = shade_of(thing.paint, shade, chain[rank]);
             made.put(thing);
         }
         return made;
