@@ -96,7 +96,7 @@ inline constexpr std::array<small_row, 12> small_rows{{
     {"continuous_recognition", "1000000", "0", "20", "0.01", "", "false"},
     {"change_detection", "2000000", "0", "20", "0.01", "", "true"},
     {"what_then_where", "2000000", "0", "20", "0.01", "", "true"},
-    {"spot_diff", "1500000", "0.95", "20", "0.01", "16,32", "false"},
+    {"spot_diff", "3000000", "0.95", "20", "0.01", "16,32", "false"},
     {"spot_diff_passive", "1500000", "0.95", "20", "0.01", "16,32", "false"},
     {"spot_diff_multi", "2000000", "0.95", "20", "0.01", "16,32", "false"},
     {"spot_diff_motion", "2000000", "0.95", "20", "0.01", "16,32", "false"},
@@ -104,7 +104,7 @@ inline constexpr std::array<small_row, 12> small_rows{{
     {"visible_goal_with_buildings", "3000000", "0.95", "40", "0.01", "16,32", "false"},
     {"invisible_goal_with_buildings", "3000000", "0.95", "40", "0.01", "16,32", "false"},
     {"invisible_goal_empty_arena", "3000000", "0.95", "40", "0.01", "16,32", "false"},
-    {"transitive_inference", "2000000", "0", "40", "0.01", "16,32", "false"},
+    {"transitive_inference", "2000000", "0", "20", "0.01", "16,32", "false"},
 }};
 
 inline preset_table small_suite_preset() {

@@ -16,11 +16,10 @@
 // its sizes are ours: at paper fidelity so large that a random walk makes about three choices, as the paper's random
 // row of 1.44 asks for. Small fidelity (ours):
 //
-//   A choice takes one agent step, a whole cell to the side; where a body at paper fidelity sees what it walks into, a
-//   pair that was chosen rightly stays for one step more, the lower box a slab, whatever is done. After the
-//   demonstration all pairs come a second time, in another order and each only once, +1 for the higher: what has been
-//   shown is to be remembered, and each pair says so, where the paper's challenge is the one reward in an episode that
-//   asks for memory. An episode returns at most 2 (n - 1) + 5. Time limit 30 s.
+//   The demonstration is shown, not won: each pair stands there for one agent step, the lower box a slab, whatever is
+//   done. After it all pairs come again, in another order, and each once, +1 for the higher: what has been shown is to
+//   be remembered, and each pair says so, where the paper's challenge is the one reward in an episode that asks for
+//   memory. A choice takes one agent step, a whole cell to the side. Time limit 30 s.
 
 #include <cmath>
 #include <cstdint>
@@ -67,7 +66,6 @@ struct transitive_inference {
     std::int32_t chain[capacity];  // colours, lowest first
     std::int32_t pairs[capacity];  // the lower of each pair of neighbours, in the order of the demonstration
     std::int32_t again[capacity];  // and in that of their second coming (small fidelity)
-    std::int32_t told, unused;     // told: 1 while the outcome of a pair is being shown (small fidelity)
     room here;                     // a function of the above
 
     static task_info describe(const task_options& options) {
@@ -75,8 +73,7 @@ struct transitive_inference {
         task_info info{.name = "transitive_inference", .observation = view_shape(options), .actions = walking_actions};
         info.revision = walking_revision(options);
         for (const auto& each : suite_levels)
-            info.add_level(
-                {each.name, maximum(each.level.size, time_of(options).whole ? 2 : 1), NAN, steps, each.further});
+            info.add_level({each.name, maximum(each.level.size), NAN, steps, each.further});
         return info;
     }
 
@@ -110,7 +107,7 @@ struct transitive_inference {
         }
         shuffle_pairs(pairs);
         if (level.time.whole) shuffle_pairs(again);
-        frame = trial = told = 0;
+        frame = trial = 0;
         show();
     }
 
@@ -120,8 +117,8 @@ struct transitive_inference {
         bool chosen = false;
         for (int tick = 0; tick < level.time.ticks; ++tick) {
             frame += level.time.frames;
-            if (told) {
-                told = 0, ++trial, chosen = true;
+            if (told()) {
+                ++trial, chosen = true;
                 show();
             }
             if (!chosen) {
@@ -130,11 +127,10 @@ struct transitive_inference {
                 chosen = box >= 0;
                 if (chosen) {
                     const bool right = box == higher_right, last = trial == challenge();
-                    const bool first = trial < count - 1, tells = first && right && level.time.whole;
                     if (right) reward = last ? 5.0f : 1.0f;
                     if (last) return {reward, true};
-                    trial += (right && !tells) || !first;
-                    tells ? tell() : show();
+                    trial += right || level.time.whole;
+                    show();
                 }
             }
             if (frame >= level.limit) return {reward, true};
@@ -161,8 +157,7 @@ struct transitive_inference {
     bool valid() const {
         bool good = count >= 5 && count <= capacity && trial >= 0 && trial <= challenge() && frame >= 0 &&
                     frame < level.limit && frame % (level.time.ticks * level.time.frames) == 0 &&
-                    (higher_right == 0 || higher_right == 1) && unused == 0 &&
-                    (told == 0 || (told == 1 && level.time.whole && trial < count - 1 && who == level.start()));
+                    (higher_right == 0 || higher_right == 1) && (!told() || who == level.start());
         int colours = 0, demonstrated = 0, repeated = 0;  // one bit each
         for (int i = 0; good && i < capacity; ++i) {
             good = chain[i] >= 0 && chain[i] < inference_colours && pairs[i] >= 0 && pairs[i] < count - 1 &&
@@ -186,6 +181,8 @@ struct transitive_inference {
         return trial == challenge() ? 1 : trial < neighbours ? pairs[trial] : again[trial - neighbours];
     }
     ENGRAM_HD int higher_rank() const { return trial == challenge() ? count - 2 : lower_rank() + 1; }
+    /// Whether a pair is being shown with its outcome and nothing is asked (small fidelity).
+    ENGRAM_HD bool told() const { return level.time.whole && trial < count - 1; }
     /// The number of the last trial, from 0.
     ENGRAM_HD int challenge() const { return (level.time.whole ? 2 : 1) * (count - 1); }
 
@@ -194,8 +191,8 @@ private:
     static pace time_of(const task_options& options) { return pace::of(options, 2); }
 
     ENGRAM_HD static int chain_length(scale size) { return 5 + static_cast<int>(size); }
-    static float maximum(scale size, int showings) {
-        const auto of = [&](scale s) { return static_cast<float>(showings * (chain_length(s) - 1) + 5); };
+    static float maximum(scale size) {
+        const auto of = [](scale s) { return static_cast<float>(chain_length(s) - 1 + 5); };
         return size == scale::small_or_large ? (of(scale::small) + of(scale::large)) / 2 : of(size);
     }
 
@@ -205,13 +202,6 @@ private:
             order[i] = order[j];
             order[j] = i;
         }
-    }
-
-    /// What was chosen rightly stays for a step as it stood, the lower box a slab.
-    ENGRAM_HD_CALL void tell() {
-        told = 1;
-        who = level.start();
-        here = build();
     }
 
     ENGRAM_HD_CALL void show() {
@@ -239,7 +229,7 @@ private:
             thing.y = level.centre() + (right ? level.aside : -level.aside);
             thing.radius = level.box, thing.height = level.high;
             thing.form = shape::box, thing.solid = 0;  // a body has to get near enough to touch
-            if (told && right != higher_right) thing.height /= 4;
+            if (told() && right != higher_right) thing.height /= 4;
             thing.tag = static_cast<std::uint8_t>(right);
             const int rank = right == higher_right ? higher_rank() : lower_rank();
             thing.paint = inference_colour(level.base.holdout, chain[rank]);
