@@ -104,6 +104,13 @@ json lasting_settings(const configuration& config) {
     return settings_to_json(all);
 }
 
+// Of the task's episodes; 1 for sequences, and for checkpoints from before it was written.
+std::string task_revision(const configuration& config) {
+    const auto known = task_names();
+    const bool acts = std::find(known.begin(), known.end(), config.task) != known.end();
+    return std::to_string(acts ? describe_task(config.task, config.run.task).revision : 1);
+}
+
 void require_same(const std::string& source, const std::string& what, const std::string& found,
                   const std::string& expected) {
     require(found == expected, source, " was written with ", what, " ", found, ", expected ", expected,
@@ -117,6 +124,7 @@ void stamp_checkpoint(safetensors& file, const configuration& config) {
     file.metadata["engram"] = library_version();
     file.metadata["ablation"] = config.model().name();
     file.metadata["task"] = config.task;
+    file.metadata["task_revision"] = task_revision(config);
     file.metadata["seed"] = std::to_string(config.seed);
     file.metadata["threads"] = std::to_string(config.threads);
     file.metadata["mode"] = config.mode;
@@ -129,6 +137,10 @@ void check_checkpoint(const safetensors& file, const configuration& config, bool
     require(ablation == config.model().name(), file.source(), " was written by engram-", ablation, ", expected engram-",
             config.model().name(), "; nothing was changed");
     require_same(file.source(), "task", file.text_at("task"), config.task);
+    const std::string revision = file.metadata.contains("task_revision") ? file.text_at("task_revision") : "1";
+    require(revision == task_revision(config), file.source(), " was written for revision ", revision, " of ", config.task,
+            ", whose episodes are others than those of revision ", task_revision(config),
+            " now; train it anew; nothing was changed");
     // A run is resumed in any phase; what acts exists in the last one.
     if (config.model().learns() == learning_kind::phases && !exactly)
         require(file.text_at("training_mode") == "synchronous", file.source(), ": is a checkpoint of the ",

@@ -62,14 +62,16 @@ TEST_CASE("V-trace equals the literal sum on random unrolls with episode ends") 
     for (int c = 0; c < 1000; ++c) {
         unroll u(rng, 1 + static_cast<int>(rng() % 12), 1 + static_cast<int>(rng() % 5), static_cast<int>(rng() % 3));
         const double bars[3] = {0.5, 1.0, 2.5};
-        const engram::vtrace_clips<double> clips{bars[rng() % 3], bars[rng() % 3], bars[rng() % 3]};
+        const double policy_bars[4] = {0, 0.5, 1.0, 2.5};  // 0: no ratio
+        const engram::vtrace_clips<double> clips{bars[rng() % 3], bars[rng() % 3], policy_bars[rng() % 4]};
         run(u, clips);
         for (int t = 0; t < u.T; ++t)
             for (int b = 0; b < u.B; ++b) {
                 const int i = t * u.stride + b;
                 REQUIRE(close(u.target[i], literal_target(u, t, b, clips.rho_bar, clips.c_bar)));
                 const double next = literal_target(u, t + 1, b, clips.rho_bar, clips.c_bar);
-                const double weight = std::min(clips.pg_rho_bar, std::exp(u.log_ratio[i]));
+                const double bar = clips.pg_rho_bar;
+                const double weight = bar > 0 ? std::min(bar, std::exp(u.log_ratio[i])) : 1;
                 REQUIRE(close(u.advantage[i], weight * (u.reward[i] + u.discount[i] * next - u.value[i])));
             }
     }

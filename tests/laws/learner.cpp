@@ -21,6 +21,9 @@ TEST_CASE("vtrace") {
     auto s = tiny<critic>();
     s.learner = {.discount = 0.9, .baseline_cost = 2, .entropy_cost = 0.3, .rho_bar = 0.8, .c_bar = 0.7};
     differentiates<critic>(s);
+    s.learner.clip = 0.2;
+    keeps_the_laws<critic>(s);
+    differentiates<critic>(s);
 }
 
 TEST_CASE("ppo") {

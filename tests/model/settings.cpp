@@ -24,6 +24,10 @@ void refuses(const std::string& flag, const char* sentence) {
 
 TEST_CASE("bad values") {
     refuses<impala_resnet>("channels=16,0", "encoder.channels: expected positive numbers, got 0");
+    refuses<impala_resnet>("strided=8,0", "encoder.strided: expected positive numbers, got 0");
+    refuses<impala_resnet>("strided_by=2,-1", "encoder.strided_by: expected positive numbers, got -1");
+    refuses<impala_resnet>("strided=8,8,8",
+                           "encoder: strided_sides and strided_by need a number for each of the 3 convolutions");
     refuses<impala_resnet>("hidden=-1", "encoder.hidden: expected positive widths, got -1");
     refuses<impala_resnet>("blocks=-1", "encoder.blocks: expected zero or more, got -1");
     refuses<impala_resnet>("output=0", "encoder.output: expected at least one column, got 0");
@@ -43,6 +47,7 @@ TEST_CASE("bad values") {
     refuses<vtrace>("discount=1.5", "learner.discount: expected a number in 0..1, got 1.5");
     refuses<vtrace>("rho_bar=0", "learner.rho_bar: expected a positive number, got 0");
     refuses<vtrace>("c_bar=-1", "learner.c_bar: expected a positive number, got -1");
+    refuses<vtrace>("clip=1", "learner.clip: expected a number from 0 to below 1, got 1");
     refuses<vtrace>("entropy_cost=-1", "learner.entropy_cost: expected zero or more, got -1");
     refuses<ppo>("value_cost=-1", "learner.value_cost: expected zero or more, got -1");
 }

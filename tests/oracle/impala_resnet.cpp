@@ -27,19 +27,23 @@ image blank(int height, int width, int channels) {
     return {height, width, channels, numbers(static_cast<std::size_t>(height * width * channels))};
 }
 
-// 3 x 3, stride 1, SAME.
-image convolve(const parameters<double>& store, const std::string& name, image from, int filters) {
-    image to = blank(from.height, from.width, filters);
+// SAME: ceil(size / stride) places, what the windows reach beyond the image on both sides, the odd one behind.
+image convolve(const parameters<double>& store, const std::string& name, image from, int filters, int side = 3,
+               int stride = 1) {
+    image to = blank((from.height + stride - 1) / stride, (from.width + stride - 1) / stride, filters);
+    const auto before = [&](int size, int places) { return std::max((places - 1) * stride + side - size, 0) / 2; };
+    const int above = before(from.height, to.height), left = before(from.width, to.width);
     for (int y = 0; y < to.height; ++y)
         for (int x = 0; x < to.width; ++x)
             for (int f = 0; f < filters; ++f) {
                 double sum = oracle::weight(store, name + ".bias", 0, f);
-                for (int dy = -1; dy <= 1; ++dy)
-                    for (int dx = -1; dx <= 1; ++dx)
-                        for (int c = 0; c < from.channels && from.inside(y + dy, x + dx); ++c)
-                            sum +=
-                                from.at(y + dy, x + dx, c) *
-                                oracle::weight(store, name + ".weight", ((dy + 1) * 3 + dx + 1) * from.channels + c, f);
+                for (int i = 0; i < side; ++i)
+                    for (int j = 0; j < side; ++j) {
+                        const int v = y * stride - above + i, u = x * stride - left + j;
+                        for (int c = 0; c < from.channels && from.inside(v, u); ++c)
+                            sum += from.at(v, u, c) *
+                                   oracle::weight(store, name + ".weight", (i * side + j) * from.channels + c, f);
+                    }
                 to.at(y, x, f) = sum;
             }
     return to;
@@ -67,10 +71,18 @@ image relu(image x) {
     return x;
 }
 
-void compare(image_shape size, std::vector<int> channels, int blocks, std::vector<int> hidden) {
+void compare(image_shape size, std::vector<int> channels, int blocks, std::vector<int> hidden,
+             std::vector<int> strided = {}) {
+    const std::vector<int> sides{4, 3}, strides{2, 3};
     using model = agent<impala_resnet, feed_forward, no_memory, no_auxiliary, vtrace>;
     auto s = prepared::tiny<model>();
-    s.encoder = {.channels = channels, .blocks = blocks, .hidden = hidden, .output = 7};
+    s.encoder = {.strided = strided,
+                 .strided_sides = sides,
+                 .strided_by = strides,
+                 .channels = channels,
+                 .blocks = blocks,
+                 .hidden = hidden,
+                 .output = 7};
     const auto a = prepared::traced<model, cpu<double>>(s, {size, 3});
     program<cpu<double>> p(*a.g, a.store, {.steps = 2, .batch = 2}, {a.x});
     fill_randomly(p, a, 1);
@@ -78,6 +90,9 @@ void compare(image_shape size, std::vector<int> channels, int blocks, std::vecto
     for (int t = 0; t < 2; ++t)
         for (int b = 0; b < 2; ++b) {
             image x{size.height, size.width, size.channels, oracle::row(p.input("observation"), size.size(), 2, t, b)};
+            for (std::size_t i = 0; i < strided.size(); ++i)
+                x = relu(
+                    convolve(*a.store, "encoder.strided." + std::to_string(i), x, strided[i], sides[i], strides[i]));
             for (std::size_t i = 0; i < channels.size(); ++i) {
                 const std::string name = "encoder.section." + std::to_string(i);
                 x = pool(convolve(*a.store, name + ".convolution", x, channels[i]));
@@ -107,4 +122,8 @@ TEST_CASE("odd sides") {
 TEST_CASE("one section without blocks, and none at all") {
     compare({5, 8, 1}, {3}, 0, {});
     compare({3, 4, 1}, {}, 2, {6, 5});
+}
+TEST_CASE("convolutions with strides alone, and before a section") {
+    compare({12, 16, 3}, {}, 2, {}, {5, 4});
+    compare({7, 9, 2}, {3}, 1, {6}, {4});
 }

@@ -2,6 +2,8 @@
 
 #include "loops.hpp"
 
+#include <algorithm>
+
 #include <engram/auxiliary/cpc.hpp>
 #include <engram/auxiliary/reconstruction.hpp>
 #include <engram/controller/feed_forward.hpp>
@@ -52,10 +54,13 @@ void near(double a, double b) {
 
 }  // namespace
 
-TEST_CASE("V-trace: three losses with clips, discounts and episode ends") {
+namespace {
+
+void compare_vtrace(double clip) {
     auto s = prepared::tiny<contrastive>();
     // Numbers that a float holds exactly, as the discount is one.
-    s.learner = {.discount = 0.9375, .baseline_cost = 0.7, .entropy_cost = 0.02, .rho_bar = 0.9, .c_bar = 0.8};
+    s.learner = {
+        .discount = 0.9375, .baseline_cost = 0.7, .entropy_cost = 0.02, .rho_bar = 0.9, .c_bar = 0.8, .clip = clip};
     unroll<contrastive> u(s);
     double policy = 0, baseline = 0, entropy = 0;
     int clipped = 0;
@@ -79,8 +84,11 @@ TEST_CASE("V-trace: three losses with clips, discounts and episode ends") {
         for (int t = 0; t < T; ++t) {
             const auto i = static_cast<std::size_t>(t);
             const auto log_pi = oracle::log_softmax(u.of(u.a.logits, t, b));
-            const double advantage = std::min(1.0, ratio[i]) * (u.in("reward", t, b) + discount[i] * v[i + 1] - V[i]);
-            policy -= log_pi[static_cast<std::size_t>(u.in("action", t, b))] * advantage;
+            const double gain = u.in("reward", t, b) + discount[i] * v[i + 1] - V[i];
+            if (clip > 0)
+                policy -= std::min(ratio[i] * gain, std::clamp(ratio[i], 1 - clip, 1 + clip) * gain);
+            else
+                policy -= log_pi[static_cast<std::size_t>(u.in("action", t, b))] * std::min(1.0, ratio[i]) * gain;
             baseline += 0.7 * 0.5 * (v[i] - V[i]) * (v[i] - V[i]);
             for (const double l : log_pi) entropy += 0.02 * std::exp(l) * l;
         }
@@ -90,6 +98,15 @@ TEST_CASE("V-trace: three losses with clips, discounts and episode ends") {
     near(u.loss("policy_loss"), policy);
     near(u.loss("baseline_loss"), baseline);
     near(u.loss("entropy_loss"), entropy);
+}
+
+}  // namespace
+
+TEST_CASE("V-trace: three losses with clips, discounts and episode ends") {
+    compare_vtrace(0);
+}
+TEST_CASE("V-trace with a clipped surrogate in place of the policy gradient") {
+    compare_vtrace(0.25);
 }
 
 TEST_CASE("CPC: positives, negatives of the same episode, and the weight") {

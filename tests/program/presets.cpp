@@ -249,6 +249,34 @@ TEST_CASE("what belongs to a task of the library does not reach another one") {
     CHECK(after(mra, "small", "change_detection")["encoder.subtract_mean"] == "true");
 }
 
+// docs/decisions/0017
+TEST_CASE(
+    "suite tasks at the small fidelity are learnt several times from an unroll, visuomotor mapping and others once") {
+    for (const char* task : {"change_detection", "continuous_recognition", "spot_diff_multi", "transitive_inference"}) {
+        CAPTURE(task);
+        const auto got = after(mra, "small", task);
+        CHECK(got.number("learner.clip") == 0.1);
+        CHECK(got.number("rollout.environments") == 64);
+        CHECK(got.number("rollout.epochs") == 4);
+        CHECK(got.number("rollout.minibatches") == 4);
+        CHECK(got.number("optimiser.epsilon") == 1e-8);
+        CHECK(got.number("optimiser.final_fraction") == 0);
+        CHECK(got.number("auxiliary.weight") == 0.001);
+    }
+    for (const char* task : {"arbitrary_visuomotor_mapping", "t_maze", "a_task_of_ones_own"}) {
+        CAPTURE(task);
+        const auto got = after(mra, "small", task);
+        CHECK(got.number("learner.clip") == 0);
+        CHECK(got.number("rollout.environments") == 32);
+        CHECK(got.number("rollout.epochs") == 1);
+        CHECK(got.number("auxiliary.weight") == 0.1);
+    }
+    CHECK(after(mra, "paper", "change_detection").number("learner.clip") == 0);
+    CHECK(after(mra, "small", "spot_diff")["encoder.strided"] == "16,32");
+    CHECK(after(mra, "small", "spot_diff")["encoder.subtract_mean"] == "false");
+    CHECK(after(mra, "small", "change_detection")["encoder.strided"].empty());
+}
+
 TEST_CASE("what no line is for keeps its defaults") {
     const composition conv{"small_conv", "lstm", "no_memory", "no_auxiliary", "vtrace"};
     const auto got = after(conv, "small", "arbitrary_visuomotor_mapping");
@@ -305,7 +333,8 @@ TEST_CASE("every value says where it comes from") {
     CHECK(got.origin.at("memory.slots") == "--set");
     CHECK(got.origin.at("task.stimulus_count") == "--set");
     CHECK(got.origin.at("memory.key") == "preset");
-    CHECK(got.origin.at("rollout.environments") == "preset");
+    CHECK(got.origin.at("optimiser.kind") == "preset");
+    CHECK(got.origin.at("rollout.environments") == "task");
     CHECK(got.origin.at("rollout.unroll") == "task");
     CHECK(got.origin.at("learner.discount") == "task");
     CHECK(got.origin.at("learner.rho_bar") == "default");

@@ -43,7 +43,7 @@ std::vector<float> look(const E& from) {
 /// (east, south) of the middle.
 template <class E>
 std::pair<bool, bool> quadrant(const E& e) {
-    const int middle = cell_length + E::side_of(e.size) * cell_length / 2;
+    const int middle = cell_length + E::side_of(e.size, e.level.step.whole) * cell_length / 2;
     return {e.goal_x > middle, e.goal_y > middle};
 }
 
@@ -56,7 +56,7 @@ float play_oracle(E& e) {
 
 }  // namespace
 
-TEST_CASE("three tasks, nine levels, two frame sizes, 200 s and 75 s") {
+TEST_CASE("three tasks, nine levels, two frame sizes, 200 s and 50 s") {
     CHECK(visible_goal_with_buildings::describe({}).name == "visible_goal_with_buildings");
     CHECK(invisible_goal_with_buildings::describe({}).name == "invisible_goal_with_buildings");
     CHECK(invisible_goal_empty_arena::describe({}).name == "invisible_goal_empty_arena");
@@ -67,7 +67,7 @@ TEST_CASE("three tasks, nine levels, two frame sizes, 200 s and 75 s") {
     CHECK(small.actions == 8);
     CHECK(small.levels.size() == 9);
     CHECK(small.judged_levels() == std::vector<std::string>{"train", "holdout_interpolate", "holdout_extrapolate"});
-    CHECK(small.level("train").longest_episode == 300);
+    CHECK(small.level("train").longest_episode == 200);
     CHECK(paper.level("train").longest_episode == 3000);
     CHECK(small.maximum_reward("train") == 0);
     CHECK(std::isnan(small.level("train").random_reward));
@@ -86,7 +86,8 @@ TEST_CASE_TEMPLATE("goals of train and of holdout levels never share a quadrant"
             E e = fresh<E>(named.name, 1, fidelity);
             for (int episode = 0; episode < 150; ++episode, e.reset()) {
                 seen.insert(quadrant(e)), places.insert({e.goal_x, e.goal_y}), sizes.insert(e.size);
-                REQUIRE_FALSE(collides(e.place, e.goal_x, e.goal_y, E::clear));
+                REQUIRE_FALSE(collides(e.place, e.goal_x, e.goal_y, e.level.step.whole ? E::body : E::clear));
+                REQUIRE(e.level.step.fits(e.who));
                 REQUIRE_FALSE(collides(e.place, e.who.x, e.who.y, E::body));
                 REQUIRE_FALSE(within_reach(e.who, e.goal_x, e.goal_y, e.level.reach));
                 REQUIRE(e.place.valid());
@@ -96,7 +97,8 @@ TEST_CASE_TEMPLATE("goals of train and of holdout levels never share a quadrant"
                 CHECK(seen == std::set<std::pair<bool, bool>>{{true, false}, {false, true}});  // NE, SW
             else
                 CHECK(seen == std::set<std::pair<bool, bool>>{{false, false}, {true, true}});  // NW, SE
-            CHECK(places.size() > 140);
+            // In whole cells there are 6 to 18 of one size.
+            CHECK(places.size() > (e.level.step.whole ? 5 : 140));
             if (named.level.size == scale::small_or_large)
                 CHECK(sizes == std::set<scale>{scale::small, scale::large});
             else
@@ -131,13 +133,13 @@ TEST_CASE_TEMPLATE("a success pays 1, the goal stays, and the agent stands somew
         CHECK((got.reward == 0 || got.reward == 1));
         CHECK(goal == std::pair{e.goal_x, e.goal_y});
         if (got.reward == 1) {
-            CHECK(spawned.insert({e.who.x, e.who.y}).second);
+            spawned.insert({e.who.x, e.who.y});
             CHECK_FALSE(within_reach(e.who, e.goal_x, e.goal_y, e.level.reach));
         } else {
             CHECK(std::abs(e.who.x - before.x) <= e.level.step.stride);  // walked, not carried
         }
     }
-    CHECK(steps == 300);
+    CHECK(steps == 200);
     CHECK(spawned.size() > 5);
     E still = fresh<E>("train", 3, "paper");
     int waited = 1;
@@ -146,26 +148,29 @@ TEST_CASE_TEMPLATE("a success pays 1, the goal stays, and the agent stands somew
 }
 
 TEST_CASE("buildings are the same in every episode of a size, and the empty arena has none") {
-    for (const scale s : {scale::small, scale::interpolate, scale::large, scale::extrapolate}) {
-        const room with = visible_goal_with_buildings::arena(s), bare = invisible_goal_empty_arena::arena(s);
-        const int side = visible_goal_with_buildings::side_of(s);
-        CHECK(with.width == side + 2);
-        int blocks = 0, inner = 0;
-        std::set<int> skins;
-        for (int y = 1; y <= side; ++y)
-            for (int x = 1; x <= side; ++x) {
-                blocks += with.at(x, y).solid(), inner += bare.at(x, y).solid();
-                if (with.at(x, y).solid()) skins.insert(with.at(x, y).skin);
-            }
-        CHECK(blocks >= 6);
-        CHECK(blocks < side * side / 8);
-        CHECK(skins.size() >= 4);
-        CHECK(skins.count(1) == 0);  // none looks like the wall
-        CHECK(inner == 0);
-    }
+    for (const scale s : {scale::small, scale::interpolate, scale::large, scale::extrapolate})
+        for (const bool whole : {false, true}) {
+            const room with = visible_goal_with_buildings::arena(s, whole),
+                       bare = invisible_goal_empty_arena::arena(s, whole);
+            const int side = visible_goal_with_buildings::side_of(s, whole);
+            CHECK(side == (whole ? 4 + static_cast<int>(s) : 10 + 5 * static_cast<int>(s)));
+            CHECK(with.width == side + 2);
+            int blocks = 0, inner = 0;
+            std::set<int> skins;
+            for (int y = 1; y <= side; ++y)
+                for (int x = 1; x <= side; ++x) {
+                    blocks += with.at(x, y).solid(), inner += bare.at(x, y).solid();
+                    if (with.at(x, y).solid()) skins.insert(with.at(x, y).skin);
+                }
+            CHECK(blocks >= (whole ? 2 : 6));
+            CHECK(blocks <= side * side / 8);
+            CHECK(skins.size() >= (whole ? 2 : 4));
+            CHECK(skins.count(1) == 0);  // none looks like the wall
+            CHECK(inner == 0);
+        }
     for (std::uint64_t stream = 0; stream < 20; ++stream) {
         const auto e = fresh<invisible_goal_with_buildings>("train", stream);
-        const room expected = invisible_goal_with_buildings::arena(e.size);
+        const room expected = invisible_goal_with_buildings::arena(e.size, true);
         CHECK(std::memcmp(&e.place, &expected, sizeof(room)) == 0);
     }
 }
@@ -187,6 +192,25 @@ TEST_CASE("an invisible goal is not to be seen, a visible one is, from where it 
     }
     CHECK(differing >= 5);
     CHECK(differing <= 30);
+}
+
+TEST_CASE("at small fidelity a visible goal is seen from the cells around it alone") {
+    int near = 0, far = 0;
+    for (std::uint64_t stream = 0; stream < 60; ++stream) {
+        auto shown = fresh<visible_goal_with_buildings>("train", stream);
+        for (int quarter = 0; quarter < 4; ++quarter) {
+            shown.who.heading = quarter * (full_turn / 4);
+            auto hidden = shown;
+            hidden.place.objects_used = 0;
+            const bool beside = within_reach(shown.who, shown.goal_x, shown.goal_y, 3 * cell_length / 2);
+            if (look(shown) == look(hidden)) continue;
+            CHECK(beside);
+            ++near;
+        }
+        far += !within_reach(shown.who, shown.goal_x, shown.goal_y, 3 * cell_length / 2);
+    }
+    CHECK(near > 5);
+    CHECK(far > 20);
 }
 
 TEST_CASE("in the empty arena the sky above the wall tells the direction") {

@@ -74,7 +74,11 @@ TEST_CASE("the oracle gets everywhere from everywhere, and about as fast as the 
                 for (;;) {
                     const int x = random.below(in.width * cell_length);
                     const int y = random.below(in.height * cell_length);
-                    if (!collides(in, x, y, body)) return pose{x, y, random.below(full_turn)};
+                    pose found{x, y, random.below(full_turn)};
+                    if (step.whole)
+                        found = {(x >> 16) * cell_length + cell_length / 2, (y >> 16) * cell_length + cell_length / 2,
+                                 found.heading / step.turn * step.turn};
+                    if (!collides(in, found.x, found.y, body)) return found;
                 }
             };
             const pose from = place(), to = place();
@@ -83,6 +87,9 @@ TEST_CASE("the oracle gets everywhere from everywhere, and about as fast as the 
             CAPTURE(fidelity);
             CAPTURE(length / cell_length);
             CHECK(steps >= 1);
+            // In whole cells as many steps as there are to walk along the grid, which is less than sqrt(2) times the
+            // length and a cell; one where it stands there already.
+            if (step.whole) CHECK(steps <= 1.42 * length / stride + 2);
             // At worst walking 45 degrees aside all the way, and a turn or a detour at every corner.
             CHECK(steps <= 1.5 * length / stride + 25);
         }

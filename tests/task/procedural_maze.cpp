@@ -42,7 +42,7 @@ bool at_spawn(const procedural_maze& e) {
 
 }  // namespace
 
-TEST_CASE("nine levels, two frame sizes, 120 s and 60 s") {
+TEST_CASE("nine levels, two frame sizes, 120 s and 50 s") {
     task_options options;
     const task_info small = procedural_maze::describe(options);
     options.fidelity = "paper";
@@ -53,7 +53,7 @@ TEST_CASE("nine levels, two frame sizes, 120 s and 60 s") {
     CHECK(small.actions == 8);
     CHECK(small.levels.size() == 9);
     CHECK(small.judged_levels() == std::vector<std::string>{"train", "holdout_interpolate", "holdout_extrapolate"});
-    CHECK(small.level("train").longest_episode == 240);
+    CHECK(small.level("train").longest_episode == 200);
     CHECK(paper.level("train").longest_episode == 1800);
     CHECK(paper.maximum_reward("train") == 0);
     CHECK(std::isnan(paper.level("train").random_reward));
@@ -64,8 +64,17 @@ TEST_CASE("mazes have the sizes of the suite, and the goal is in the rows of its
     struct expected {
         const char* level;
         int side, first, last;
+        const char* fidelity = "paper";
     };
-    for (const expected& of : {expected{"train_small", 11, 2, 5},
+    for (const expected& of : {expected{"train_small", 7, 2, 3, "small"},
+                               {"holdout_small", 7, 5, 6, "small"},
+                               {"interpolate", 9, 2, 4, "small"},
+                               {"holdout_interpolate", 9, 6, 8, "small"},
+                               {"train_large", 11, 2, 5, "small"},
+                               {"holdout_large", 11, 7, 10, "small"},
+                               {"extrapolate", 13, 2, 6, "small"},
+                               {"holdout_extrapolate", 13, 8, 12, "small"},
+                               {"train_small", 11, 2, 5},
                                {"train_large", 21, 2, 10},
                                {"interpolate", 15, 2, 7},
                                {"extrapolate", 27, 2, 13},
@@ -76,7 +85,7 @@ TEST_CASE("mazes have the sizes of the suite, and the goal is in the rows of its
         CAPTURE(of.level);
         std::set<int> rows;
         std::set<std::pair<int, int>> places;
-        auto e = fresh(of.level, 1);
+        auto e = fresh(of.level, 1, of.fidelity);
         int objects = 0;
         for (int episode = 0; episode < 250; ++episode, e.reset()) {
             CHECK(e.place.width == of.side);
@@ -96,15 +105,16 @@ TEST_CASE("mazes have the sizes of the suite, and the goal is in the rows of its
         CHECK(*rows.begin() == of.first);
         CHECK(*rows.rbegin() == of.last);
         CHECK(rows.size() == of.last - of.first + 1);
-        CHECK(places.size() > 15);
-        const int wanted = of.side == 11 ? 5 : of.side == 15 ? 10 : 15;
-        CHECK(objects > 0.8 * 250 * wanted);
+        const bool small = of.fidelity[0] == 's';
+        CHECK(places.size() > (small ? 6 : 15));
+        const int wanted = of.side == (small ? 7 : 11) ? 5 : of.side == (small ? 9 : 15) ? 10 : 15;
+        CHECK(objects > (small ? 0.4 : 0.8) * 250 * wanted);
         CHECK(objects <= 250 * wanted);
     }
     std::set<int> sides;
     auto e = fresh("train", 1);
     for (int episode = 0; episode < 40; ++episode, e.reset()) sides.insert(e.place.width);
-    CHECK(sides == std::set<int>{11, 21});
+    CHECK(sides == std::set<int>{7, 11});
 }
 
 TEST_CASE("the same seed gives the same episode; another episode has another maze") {
@@ -142,7 +152,7 @@ TEST_CASE("the goal pays 10, then the same maze starts from another place, until
                 spawned.insert({e.who.x, e.who.y});
             }
             CHECK(std::memcmp(&before, &e.place, sizeof(room)) == 0);
-            CHECK(steps == (fidelity[0] == 's' ? 240 : 1800));
+            CHECK(steps == (fidelity[0] == 's' ? 200 : 1800));
             CHECK(found >= 3);
             CHECK(spawned.size() > 2);
         }

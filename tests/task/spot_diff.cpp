@@ -128,14 +128,16 @@ TEST_CASE_TEMPLATE("the gates keep a body for the delay of the level, to the fra
     for (const auto& [level, seconds] : std::vector<std::pair<std::string, int>>{
              {"train_small", 0}, {"holdout_interpolate", 5}, {"train_large", 10}, {"holdout_extrapolate", 15}}) {
         CAPTURE(level);
-        const int delay = std::is_same_v<E, spot_diff_multi> ? 0 : 60 * seconds;
         for (const char* fidelity : fidelities) {
+            // At small fidelity a tenth: 2, 4 and 6 agent steps.
+            const int second = std::string(fidelity) == "paper" ? 60 : 6;
+            const int delay = std::is_same_v<E, spot_diff_multi> ? 0 : second * seconds;
             E e = std::string(fidelity) == "paper" ? slow_episode<E>(level, 3) : episode<E>(level, fidelity, 3);
-            const int y = e.level.plan.middle(), first = e.level.plan.first_gate(), second = e.level.plan.second_gate();
+            const int y = e.level.plan.middle(), first = e.level.plan.first_gate(), last = e.level.plan.second_gate();
             int shut = -1, open = -1;
             for (int i = 0; i < 5000 && open < 0; ++i) {
                 CHECK(e.here.at(first, y).kind == (shut < 0 ? cell_kind::gate_open : cell_kind::gate_shut));
-                CHECK(e.here.at(second, y).kind == cell_kind::gate_shut);
+                CHECK(e.here.at(last, y).kind == cell_kind::gate_shut);
                 const bool was_inside = e.level.plan.in_corridor(e.who);
                 CHECK(was_inside == (shut >= 0));
                 REQUIRE_FALSE(play(e, good_action(e)).done);
@@ -143,7 +145,7 @@ TEST_CASE_TEMPLATE("the gates keep a body for the delay of the level, to the fra
                 if (e.now == passage::second_room) open = e.frame;
             }
             REQUIRE(open >= 0);
-            CHECK(e.here.at(second, y).kind == cell_kind::gate_open);
+            CHECK(e.here.at(last, y).kind == cell_kind::gate_open);
             CHECK(open - shut == delay);
             CHECK(shut == e.shut_frame);
             for (int i = 0; i < 60; ++i) {
@@ -202,15 +204,27 @@ TEST_CASE("of the moving blocks, which look alike, one follows another path in t
 TEST_CASE("train and holdout share no colour and no pattern") {
     const auto seen = [](auto kind, bool holdout) {
         using E = decltype(kind);
-        std::set<paint> colours;
+        std::set<paint> colours, shades;
+        // At small fidelity a colour comes in shades, of which it is the middle.
+        const auto add = [&](const E& e, int i, int look) {
+            const paint found = paint_of(e.here.objects[i]);
+            const paint colour =
+                paint_of({.paint = difference_colour(holdout, std::is_same_v<E, spot_diff_motion> ? e.paint : look)});
+            for (std::size_t c = 0; c < 3; ++c) {
+                CHECK(found[c] >= colour[c] / 2 - shade_reach - 1);
+                CHECK(found[c] <= colour[c] * 1.2 + shade_reach);
+            }
+            colours.insert(colour), shades.insert(found);
+        };
         for (const auto& named : suite_levels)
             if (named.level.holdout == holdout)
                 for (std::uint64_t seed = 0; seed < 30; ++seed) {
                     E e = episode<E>(named.name, "small", seed);
-                    for (int i = 0; i < e.count; ++i) colours.insert(paint_of(e.here.objects[i]));
+                    for (int i = 0; i < e.count; ++i) add(e, i, e.look[i]);
                     walk_through(e);
-                    for (int i = 0; i < e.count; ++i) colours.insert(paint_of(e.here.objects[i]));
+                    for (int i = 0; i < e.count; ++i) add(e, i, i == e.odd ? e.changed : e.look[i]);
                 }
+        CHECK(shades.size() > 2 * difference_colours);
         return colours;
     };
     const auto apart = [&](auto kind) {
@@ -296,8 +310,8 @@ TEST_CASE_TEMPLATE("whoever chooses at random is right once in as many times as 
 TEST_CASE("the number of blocks and the delay are those of the scale, small and large drawn alike in training") {
     const auto drawn = [](auto kind, const std::string& level) {
         auto e = episode<decltype(kind)>(level, "small", 3);
-        std::map<std::pair<int, int>, int> found;  // blocks, seconds
-        for (int i = 0; i < 2000; ++i, restart(e)) ++found[{e.count, e.delay / 60}];
+        std::map<std::pair<int, int>, int> found;  // blocks, seconds of the paper
+        for (int i = 0; i < 2000; ++i, restart(e)) ++found[{e.count, e.delay / 6}];
         return found;
     };
     const auto near = [](int count, int expected) { return std::abs(count - expected) < 5 * 22.4; };  // sqrt(n / 4)
@@ -334,21 +348,49 @@ TEST_CASE("from the start, passive blocks are in sight and basic ones are not") 
 
 TEST_CASE_TEMPLATE("touching a block of the first room does nothing", E, spot_diff, spot_diff_passive, spot_diff_multi,
                    spot_diff_motion) {
-    for (const char* fidelity : fidelities) {
-        auto e = episode<E>("train_small", fidelity, 2);
-        bool met = false;
-        for (int i = 0; i < 100; ++i) {
-            const room_object o = e.here.objects[0];
-            const outcome got = play(e, action_towards(e.who, o.x, o.y, full_turn / 24));
-            CHECK_FALSE(got.done);
-            CHECK(got.reward == 0);
-            const double apart = std::hypot(e.who.x - o.x, e.who.y - o.y);
-            met = met || apart < o.radius + e.level.plan.body + cell_length / 16 * 2;
-            CHECK(is_valid(e));
-        }
-        CHECK(met);
-        CHECK(e.now == passage::first_room);
+    auto e = episode<E>("train_small", "paper", 2);
+    bool met = false;
+    for (int i = 0; i < 100; ++i) {
+        const room_object o = e.here.objects[0];
+        const outcome got = play(e, action_towards(e.who, o.x, o.y, full_turn / 24));
+        CHECK_FALSE(got.done);
+        CHECK(got.reward == 0);
+        const double apart = std::hypot(e.who.x - o.x, e.who.y - o.y);
+        met = met || apart < o.radius + e.level.plan.body + cell_length / 16 * 2;
+        CHECK(is_valid(e));
     }
+    CHECK(met);
+    CHECK(e.now == passage::first_room);
+
+    // In whole cells: from each cell of the room into each of its neighbours.
+    e = episode<E>("train_small", "small", 2);
+    int into = 0;
+    for (int y = 1; y <= e.level.plan.side; ++y)
+        for (int x = 1; x <= e.level.plan.side; ++x)
+            for (int quarter = 0; quarter < 4; ++quarter) {
+                E tried = e;
+                tried.who = {x * cell_length + cell_length / 2, y * cell_length + cell_length / 2,
+                             quarter * (full_turn / 4)};
+                if (!is_valid(tried)) continue;
+                const pose before = tried.who;
+                const room_object o = tried.here.objects[0];
+                const outcome got = play(tried, static_cast<int>(walking::forward));
+                CHECK_FALSE(got.done);
+                CHECK(got.reward == 0);
+                CHECK(is_valid(tried));
+                const int ahead_x = before.x + (quarter == 0   ? 1
+                                                : quarter == 2 ? -1
+                                                               : 0) *
+                                                   cell_length,
+                          ahead_y = before.y + (quarter == 1   ? 1
+                                                : quarter == 3 ? -1
+                                                               : 0) *
+                                                   cell_length;
+                if (ahead_x >> 16 != o.x >> 16 || ahead_y >> 16 != o.y >> 16) continue;
+                ++into;
+                CHECK((tried.who == before) == (o.solid == 1));
+            }
+    CHECK(into >= 2);
 }
 
 TEST_CASE_TEMPLATE("time ends an episode without a reward", E, spot_diff, spot_diff_motion) {
@@ -358,7 +400,7 @@ TEST_CASE_TEMPLATE("time ends an episode without a reward", E, spot_diff, spot_d
         auto e = episode<E>("train", fidelity, 2);
         task_options options;
         options.fidelity = fidelity;
-        const int expected = paper ? (moving ? 3600 : 1800) : moving ? 240 : 160;
+        const int expected = paper ? (moving ? 3600 : 1800) : 160;
         CHECK(E::describe(options).level("train").longest_episode == expected);
         for (int i = 1; i <= expected; ++i) {
             const outcome got = play(e, turn);
@@ -434,6 +476,8 @@ TEST_CASE_TEMPLATE("bytes that are no episode are refused, and what is accepted 
     CHECK(refused([](E& e) { e.spot[0] = rim_places; }));
     CHECK(refused([](E& e) { e.look[1] = -1; }));
     CHECK(refused([](E& e) { e.changed = 6; }));
+    CHECK(refused([](E& e) { e.shade = 0; }));
+    CHECK(refused([](E& e) { e.shade += 1; }));
     CHECK(refused([](E& e) { e.paint = difference_colours; }));
     CHECK(refused([](E& e) { e.frame = e.level.limit; }));
     CHECK(refused([](E& e) { e.frame = -15; }));
@@ -443,6 +487,8 @@ TEST_CASE_TEMPLATE("bytes that are no episode are refused, and what is accepted 
     CHECK(refused([](E& e) { e.who.heading = full_turn; }));
     CHECK(refused([](E& e) { e.who.x = 0x7fffffff; }));
     CHECK(refused([](E& e) { e.who.y = -1; }));
+    CHECK(refused([](E& e) { e.who.x += 1; }));  // not in the middle of a cell
+    CHECK(refused([](E& e) { e.who.heading += 1; }));
     CHECK(refused([](E& e) { e.who.y = cell_length; }));
     CHECK(refused([](E& e) { e.who.x = e.level.plan.start().x; }));  // back in the first room
     CHECK(refused([](E& e) { e.here.objects_used = 200; }));

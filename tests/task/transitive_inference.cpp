@@ -34,6 +34,14 @@ paint paint_of(const room_object& o) {
     return {o.paint.r, o.paint.g, o.paint.b};
 }
 
+/// Goes on to the first pair that is asked.
+void see_demonstration(transitive_inference& e) {
+    while (e.told()) {
+        const outcome got = e.step(static_cast<int>(walking::strafe_left));
+        CHECK((got.reward == 0 && !got.done));
+    }
+}
+
 /// Walks into the box, 0 left or 1 right, and gives what the choice gave.
 outcome choose(transitive_inference& e, int box, int* steps = nullptr) {
     transitive_inference pretended = e;
@@ -43,9 +51,10 @@ outcome choose(transitive_inference& e, int box, int* steps = nullptr) {
         pretended.higher_right = box;
         const pose before = e.who;
         const outcome got = e.step(pretended.oracle());
-        const bool back = e.who == e.level.start() && before != e.level.start();
+        const bool back = e.who == e.level.start() && (before != e.level.start() || e.level.time.whole);
         if (steps) *steps = i;
-        if (got.done || back) return got;
+        if (got.done) return got;
+        if (back) return got;
         REQUIRE(got.reward == 0);
         REQUIRE(e.frame % frames == 0);
     }
@@ -62,7 +71,8 @@ TEST_CASE("whoever knows the order gets a point a pair and five for the last, at
             task_options options;
             options.fidelity = fidelity;
             batch_of<transitive_inference> batch(level, 1, 7, 0, options, nullptr);
-            CHECK(batch.info().maximum_reward(level) == n - 1 + 5);
+            const int most = n - 1 + 5;
+            CHECK(batch.info().maximum_reward(level) == most);
             CHECK(std::isnan(batch.info().level(level).random_reward));
             for (int i = 0; i < 40; ++i) {
                 float total = 0;
@@ -72,15 +82,17 @@ TEST_CASE("whoever knows the order gets a point a pair and five for the last, at
                     total += got.reward;
                     done = got.done;
                 }
-                CHECK(total == n - 1 + 5);
+                CHECK(total == most);
                 CHECK(steps < batch.info().level(level).longest_episode);
             }
         }
     CHECK(transitive_inference::describe({}).maximum_reward("train") == 10);
+    CHECK(transitive_inference::describe({.fidelity = "paper"}).maximum_reward("train") == 10);
 }
 
-TEST_CASE("all pairs of neighbours come, then the second against the second to last") {
+TEST_CASE("all pairs of neighbours come, at small fidelity twice, then the second against the second to last") {
     std::set<std::vector<int>> orders;
+    int differ = 0;
     for (const auto& [level, n] : lengths)
         for (std::uint64_t seed = 0; seed < 30; ++seed) {
             auto e = episode(level, "small", seed);
@@ -89,65 +101,106 @@ TEST_CASE("all pairs of neighbours come, then the second against the second to l
             for (int i = 0; i < n; ++i)
                 rank[paint_of({.paint = inference_colour(e.level.base.holdout, e.chain[i])})] = i;
             CHECK(rank.size() == n);
-            std::vector<int> lower;
-            for (int trial = 0; trial < n; ++trial) {
+            std::vector<int> lower, again;
+            for (int trial = 0; trial <= 2 * (n - 1); ++trial) {
                 const int left = rank.at(paint_of(e.here.objects[0])), right = rank.at(paint_of(e.here.objects[1]));
                 CHECK(e.here.objects[0].y < e.here.objects[1].y);  // looking east, north is left
                 CHECK((right > left) == (e.higher_right == 1));
-                if (trial < n - 1) {
+                const bool last = trial == 2 * (n - 1);
+                if (!last) {
                     CHECK(std::abs(left - right) == 1);
-                    lower.push_back(std::min(left, right));
+                    (trial < n - 1 ? lower : again).push_back(std::min(left, right));
                 } else {
                     CHECK(std::pair(std::min(left, right), std::max(left, right)) == std::pair(1, n - 2));
                 }
-                const outcome got = choose(e, right > left);
-                CHECK(got.reward == (trial < n - 1 ? 1.0f : 5.0f));
-                CHECK(got.done == (trial == n - 1));
+                CHECK(e.told() == (trial < n - 1));
+                const int higher = e.here.objects[right > left].height, lower_one = e.here.objects[right < left].height;
+                CHECK((e.told() ? lower_one < higher : lower_one == higher));
+                const bool shown = e.told();
+                const outcome got = shown ? e.step(static_cast<int>(walking::strafe_left)) : choose(e, right > left);
+                CHECK(got.reward == (shown ? 0.0f : last ? 5.0f : 1.0f));
+                CHECK(got.done == last);
+                if (!last) CHECK(e.who == e.level.start());
             }
             orders.insert(lower);
-            std::sort(lower.begin(), lower.end());
-            for (int i = 0; i < n - 1; ++i) CHECK(lower[static_cast<std::size_t>(i)] == i);
+            differ += lower != again;
+            for (auto* order : {&lower, &again}) {
+                std::sort(order->begin(), order->end());
+                for (int i = 0; i < n - 1; ++i) CHECK((*order)[static_cast<std::size_t>(i)] == i);
+            }
         }
     CHECK(orders.size() > 80);
+    CHECK(differ > 80);
 }
 
-TEST_CASE("after the lower box the pair comes again with nothing won, its sides drawn anew; the challenge comes once") {
-    for (const char* fidelity : fidelities) {
-        std::map<bool, int> sides;
-        for (std::uint64_t seed = 0; seed < 40; ++seed) {
-            auto e = episode("train_small", fidelity, seed);
-            const auto shown = [&] { return std::set{paint_of(e.here.objects[0]), paint_of(e.here.objects[1])}; };
-            const auto pair = shown();
-            for (int i = 0; i < 3; ++i) {
-                const outcome got = choose(e, 1 - e.higher_right);
-                CHECK(got.reward == 0);
-                CHECK_FALSE(got.done);
-                CHECK(e.trial == 0);
-                CHECK(shown() == pair);
-                CHECK(e.who == e.level.start());
-                ++sides[e.higher_right == 1];
-            }
-            for (int trial = 0; trial < e.count - 1; ++trial) {
-                if (trial) CHECK(shown() != pair);
-                CHECK(choose(e, e.higher_right).reward == 1);
-            }
-            const outcome last = choose(e, 1 - e.higher_right);
-            CHECK(last.reward == 0);
-            CHECK(last.done);
+TEST_CASE("at paper fidelity the pairs come once, and pay") {
+    for (const auto& [level, n] : lengths) {
+        auto e = episode(level, "paper", 3);
+        for (int trial = 0; trial < n; ++trial) {
+            CHECK(e.challenge() == n - 1);
+            const outcome got = choose(e, e.higher_right);
+            CHECK(got.reward == (trial < n - 1 ? 1.0f : 5.0f));
+            CHECK(got.done == (trial == n - 1));
         }
-        CHECK(std::abs(sides[true] - 60) < 5 * 5.5);  // of 120; standard deviation 5.5
     }
 }
 
-TEST_CASE("a choice takes two to four agent steps at small fidelity, and both boxes are in sight") {
+TEST_CASE("after the lower box the pair comes again with nothing won, its sides drawn anew; the challenge comes once") {
+    std::map<bool, int> sides;
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        auto e = episode("train_small", "paper", seed);
+        const auto shown = [&] { return std::set{paint_of(e.here.objects[0]), paint_of(e.here.objects[1])}; };
+        const auto pair = shown();
+        for (int i = 0; i < 3; ++i) {
+            const outcome got = choose(e, 1 - e.higher_right);
+            CHECK(got.reward == 0);
+            CHECK_FALSE(got.done);
+            CHECK(e.trial == 0);
+            CHECK(shown() == pair);
+            CHECK(e.who == e.level.start());
+            ++sides[e.higher_right == 1];
+        }
+        for (int trial = 0; trial < e.count - 1; ++trial) {
+            if (trial) CHECK(shown() != pair);
+            CHECK(choose(e, e.higher_right).reward == 1);
+        }
+        const outcome last = choose(e, 1 - e.higher_right);
+        CHECK(last.reward == 0);
+        CHECK(last.done);
+    }
+    CHECK(std::abs(sides[true] - 60) < 5 * 5.5);  // of 120; standard deviation 5.5
+}
+
+TEST_CASE("at small fidelity a pair is asked once, whatever is chosen, on sides of its own") {
+    std::map<bool, int> sides;
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        auto e = episode("train_small", "small", seed);
+        std::map<int, int> right_when_shown;
+        for (; e.told(); e.step(0)) right_when_shown[e.lower_rank()] = e.higher_right;
+        for (int trial = e.count - 1; trial < e.challenge(); ++trial) {
+            CHECK(e.trial == trial);
+            ++sides[right_when_shown.at(e.lower_rank()) == e.higher_right];
+            const bool right = trial % 2 == 0;
+            CHECK(choose(e, right ? e.higher_right : 1 - e.higher_right).reward == (right ? 1 : 0));
+        }
+        const outcome last = choose(e, 1 - e.higher_right);
+        CHECK(last.reward == 0);
+        CHECK(last.done);
+    }
+    CHECK(std::abs(sides[true] - 80) < 5 * 6.4);  // of 160; standard deviation 6.4
+}
+
+TEST_CASE("a choice takes one agent step at small fidelity, and both boxes are in sight") {
     for (const char* fidelity : fidelities) {
         auto e = episode("train", fidelity, 3);
         for (int box = 0; box < 2; ++box) {
             int steps = 0;
+            see_demonstration(e);
             choose(e, box, &steps);
-            if (std::string(fidelity) == "small") CHECK((steps >= 2 && steps <= 4));
+            if (std::string(fidelity) == "small") CHECK(steps == 1);
             const room_object& o = e.here.objects[box];
-            CHECK(std::abs(std::atan2(o.y - e.who.y, o.x - e.who.x)) < 0.6f);
+            const double widest = std::atan(view_lens(e.level.height_px, e.level.width_px).across());
+            CHECK(std::abs(std::atan2(o.y - e.who.y, o.x - e.who.x)) < 0.9 * widest);
         }
     }
 }
@@ -190,15 +243,17 @@ TEST_CASE("time ends an episode, also one of many choices") {
     for (const char* fidelity : fidelities) {
         task_options options;
         options.fidelity = fidelity;
-        const int expected = std::string(fidelity) == "paper" ? 3000 : 240;
+        const int expected = std::string(fidelity) == "paper" ? 3000 : 120;
         CHECK(transitive_inference::describe(options).level("train").longest_episode == expected);
         auto idle = episode("train", fidelity, 2), stubborn = idle;
         for (int i = 1; i <= expected; ++i) {
             const outcome got = idle.step(static_cast<int>(walking::look_left));
             CHECK(got.done == (i == expected));
             CHECK(got.reward == 0);
-            auto pretended = stubborn;  // always into the lower box
+            if (idle.level.time.whole) continue;  // there a pair comes once
+            auto pretended = stubborn;            // always into the lower box
             pretended.higher_right = 1 - stubborn.higher_right;
+            CHECK(stubborn.trial == 0);
             CHECK(stubborn.step(pretended.oracle()).done == (i == expected));
         }
     }
@@ -216,7 +271,7 @@ TEST_CASE("random walks stay inside, gain what is possible, and see colours; the
             twin.step(action);
             CHECK(std::memcmp(&e, &twin, sizeof(e)) == 0);
             total += got.reward;
-            CHECK(total <= e.count + 4);
+            CHECK(total <= e.challenge() + 5);
             CHECK((got.done || e.valid()));
             if (got.done) e.reset(), twin.reset(), total = 0;
             if (i % 97) continue;
@@ -230,7 +285,11 @@ TEST_CASE("random walks stay inside, gain what is possible, and see colours; the
 }
 
 TEST_CASE("bytes that are no episode are refused, and what is accepted can be played") {
-    const auto whole = episode("holdout_large", "small", 4);
+    const auto whole = [] {
+        auto e = episode("holdout_large", "small", 4);
+        see_demonstration(e);
+        return e;
+    }();
     REQUIRE(whole.valid());
     const auto refused = [&](auto damage) {
         auto e = whole;
@@ -239,7 +298,9 @@ TEST_CASE("bytes that are no episode are refused, and what is accepted can be pl
     };
     using task = transitive_inference;
     CHECK(refused([](task& e) { e.count = task::capacity + 1; }));
-    CHECK(refused([](task& e) { e.trial = e.count; }));
+    CHECK(refused([](task& e) { e.trial = e.challenge() + 1; }));
+    CHECK(refused([](task& e) { e.again[0] = e.again[1]; }));
+    CHECK(refused([](task& e) { e.trial = e.count - 2; }));  // not asked yet, but with boxes of one height
     CHECK(refused([](task& e) { e.trial = -1; }));
     CHECK(refused([](task& e) { e.chain[0] = inference_colours; }));
     CHECK(refused([](task& e) { e.chain[0] = e.chain[1]; }));

@@ -7,7 +7,9 @@
 //   relu -> flatten -> `hidden` fully connected layers with relu -> linear to `output` -> relu = x
 //
 // Shapes: observation [T, B, H * W * C], x [T, B, output]. Paper: channels 16, 32, 32, two blocks, no hidden layer, 256
-// out. The small preset has no convolutional section: on a 16 x 16 panel the network is its fully connected part.
+// out. The small preset has no section: one at full resolution costs ten times all the rest. Before the sections there
+// may be convolutions with strides (ours), each with its relu, which share weights over places and cost as little as a
+// fully connected layer.
 
 #include <string>
 
@@ -25,6 +27,9 @@ struct impala_resnet {
     using role = encoder_role;
 
     struct settings {
+        std::vector<int> strided{};             // filters of convolutions with strides before the sections; none: none
+        std::vector<int> strided_sides{4, 3};   // their sides, in pixels
+        std::vector<int> strided_by{2, 2};      // in pixels
         std::vector<int> channels{16, 32, 32};  // of each section; none: no section
         int blocks = 2;                         // residual blocks of a section
         std::vector<int> hidden{};              // widths of fully connected layers before the last
@@ -32,6 +37,12 @@ struct impala_resnet {
         bool centre = false;                    // pixels to [-1, 1] instead of [0, 1]
         bool subtract_mean = false;             // each image loses its mean colour (ours)
         void check() const {
+            require(strided_sides.size() >= strided.size() && strided_by.size() >= strided.size(),
+                    "encoder: strided_sides and strided_by need a number for each of the ", strided.size(),
+                    " convolutions of encoder.strided, got ", strided_sides.size(), " and ", strided_by.size());
+            for (const auto& [name, list] :
+                 {std::pair{"strided", &strided}, {"strided_sides", &strided_sides}, {"strided_by", &strided_by}})
+                for (const int n : *list) require(n > 0, "encoder.", name, ": expected positive numbers, got ", n);
             for (const int c : channels) require(c > 0, "encoder.channels: expected positive numbers, got ", c);
             for (const int n : hidden) require(n > 0, "encoder.hidden: expected positive widths, got ", n);
             require(blocks >= 0, "encoder.blocks: expected zero or more, got ", blocks);
@@ -45,6 +56,7 @@ struct impala_resnet {
         std::vector<linear> blocks;
     };
     struct weights {
+        std::vector<linear> strided;
         std::vector<section> sections;
         std::vector<linear> layers;
     };
@@ -52,6 +64,11 @@ struct impala_resnet {
     template <class Backend>
     static weights declare(graph<Backend>& g, const settings& s, image_shape image) {
         weights w;
+        for (std::size_t i = 0; i < s.strided.size(); ++i) {
+            w.strided.push_back(
+                declare_convolution(g, message("strided.", i), image.channels, s.strided[i], s.strided_sides[i]));
+            image = image.reduced(s.strided_by[i], s.strided[i]);
+        }
         for (std::size_t i = 0; i < s.channels.size(); ++i) {
             w.sections.push_back(declare_section(g, message("section.", i), s, image.channels, s.channels[i]));
             image = image.reduced(2, s.channels[i]);
@@ -66,6 +83,12 @@ struct impala_resnet {
     static var<Backend> encode(const settings& s, const weights& w, const var<Backend>& observation,
                                image_shape image) {
         var<Backend> x = prepare_pixels(observation, image, s);
+        for (std::size_t i = 0; i < w.strided.size(); ++i) {
+            const auto name = message("strided.", i);
+            x = map(name + ".relu", rectify{},
+                    convolve(name, x, image, s.strided[i], s.strided_sides[i], s.strided_by[i], w.strided[i]));
+            image = image.reduced(s.strided_by[i], s.strided[i]);
+        }
         for (std::size_t i = 0; i < w.sections.size(); ++i) {
             const auto name = message("section.", i);
             const int filters = s.channels[i];
@@ -83,24 +106,30 @@ struct impala_resnet {
         std::vector<linear> layers;
         std::vector<section> sections;  // in the order of use
         linear pixels;
+        std::vector<linear> strided;  // in the order of use
     };
 
-    /// The transpose: fully connected layers, then for each section backwards its blocks, up-sampling, a convolution.
+    /// The transpose: fully connected layers, then for each section backwards its blocks, up-sampling, a convolution,
+    /// then the convolutions with strides, transposed.
     template <class Backend>
     static decoder_weights declare_decoder(graph<Backend>& g, const settings& s, image_shape image, int inputs) {
         decoder_weights w;
         std::vector<int> widths(s.hidden.rbegin(), s.hidden.rend());
-        if (s.channels.empty()) {
+        if (s.channels.empty() && s.strided.empty()) {
             w.layers = declare_layers(g, "layers", inputs, widths);
             w.pixels = g.declare_linear("pixels", widths.empty() ? inputs : widths.back(), image.size());
             return w;
         }
-        widths.push_back(smallest(s, image).size());
+        const auto stages = strided_stages(s, image);
+        widths.push_back(smallest(s, stages.back()).size());
         w.layers = declare_layers(g, "layers", inputs, widths);
         for (std::size_t i = s.channels.size(); i-- > 0;)
             w.sections.push_back(declare_section(g, message("section.", i), s, s.channels[i],
                                                  i > 0 ? s.channels[i - 1] : s.channels[0], s.channels[i]));
-        w.pixels = declare_convolution(g, "pixels", s.channels[0], image.channels, 3);
+        if (!s.channels.empty()) w.pixels = declare_convolution(g, "pixels", s.channels[0], stages.back().channels, 3);
+        for (std::size_t i = s.strided.size(); i-- > 0;)
+            w.strided.push_back(declare_deconvolution(g, message("strided.", i), stages[i + 1].channels,
+                                                      stages[i].channels, s.strided_sides[i], s.strided_by[i]));
         return w;
     }
 
@@ -108,8 +137,9 @@ struct impala_resnet {
     template <class Backend>
     static var<Backend> decode(const settings& s, const decoder_weights& w, const var<Backend>& h, image_shape image) {
         var<Backend> x = apply_layers("layers", h, w.layers);
-        if (s.channels.empty()) return affine("pixels", x, w.pixels);
-        image_shape now = smallest(s, image);
+        if (s.channels.empty() && s.strided.empty()) return affine("pixels", x, w.pixels);
+        const auto stages = strided_stages(s, image);
+        image_shape now = smallest(s, stages.back());
         for (std::size_t k = 0; k < w.sections.size(); ++k) {
             const std::size_t i = s.channels.size() - 1 - k;
             const auto name = message("section.", i);
@@ -121,7 +151,17 @@ struct impala_resnet {
                          w.sections[k].convolution);
             now.channels = filters;
         }
-        return convolve("pixels", map("relu", rectify{}, x), now, image.channels, 3, 1, w.pixels);
+        if (!s.channels.empty()) {
+            x = convolve("pixels", map("relu", rectify{}, x), now, stages.back().channels, 3, 1, w.pixels);
+            if (!s.strided.empty()) x = map("pixels.relu", rectify{}, x);
+        }
+        for (std::size_t i = s.strided.size(); i-- > 0;) {
+            const auto name = message("strided.", i);
+            x = deconvolve(name, x, stages[i + 1], stages[i].channels, s.strided_sides[i], s.strided_by[i],
+                           w.strided[s.strided.size() - 1 - i]);
+            if (i > 0) x = map(name + ".relu", rectify{}, x);
+        }
+        return x;
     }
 
 private:
@@ -148,18 +188,31 @@ private:
         }
         return x;
     }
+    /// The image and what is left of it behind each convolution with strides, which a decoder has to undo.
+    static std::vector<image_shape> strided_stages(const settings& s, image_shape image) {
+        std::vector<image_shape> all{image};
+        for (std::size_t i = 0; i < s.strided.size(); ++i) {
+            const image_shape& from = all.back();
+            require(from.height % s.strided_by[i] == 0 && from.width % s.strided_by[i] == 0,
+                    "encoder.decoder: an image of ", from, " does not divide by stride ", s.strided_by[i],
+                    ", so it cannot be decoded");
+            all.push_back(from.reduced(s.strided_by[i], s.strided[i]));
+        }
+        return all;
+    }
     /// The image behind the last section; a decoder doubles its way back, so sizes must divide.
     static image_shape smallest(const settings& s, image_shape image) {
         const int factor = 1 << s.channels.size();
         require(image.height % factor == 0 && image.width % factor == 0, "encoder.decoder: images of ", image.height,
                 " x ", image.width, " cannot be doubled back from ", s.channels.size(),
                 " sections; height and width must be multiples of ", factor);
-        return {image.height / factor, image.width / factor, s.channels.back()};
+        return {image.height / factor, image.width / factor, s.channels.empty() ? image.channels : s.channels.back()};
     }
 };
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::impala_resnet::settings, channels, blocks, hidden, output, centre, subtract_mean);
+ENGRAM_REFLECT(engram::impala_resnet::settings, strided, strided_sides, strided_by, channels, blocks, hidden, output,
+               centre, subtract_mean);
 
 static_assert(engram::encoder_policy<engram::impala_resnet> && engram::can_decode<engram::impala_resnet>);

@@ -20,7 +20,8 @@
 
 namespace engram {
 
-/// Upper bounds of the importance ratios: of the temporal difference, of the trace, of the policy gradient.
+/// Upper bounds of the importance ratios: of the temporal difference, of the trace, of the policy gradient (0: the
+/// advantage has no ratio, for a surrogate that has it).
 template <class Real>
 struct vtrace_clips {
     Real rho_bar = 1, c_bar = 1, pg_rho_bar = 1;
@@ -40,7 +41,8 @@ ENGRAM_HD_CALL void vtrace_scan(const Real* log_ratio, const Real* reward, const
             const Real ratio = std::exp(log_ratio[i]), gamma = discount[i], v = value[i];
             trace = clipped(ratio, clips.rho_bar) * (reward[i] + gamma * next_value - v) +
                     gamma * clipped(ratio, clips.c_bar) * trace;
-            advantage[i] = clipped(ratio, clips.pg_rho_bar) * (reward[i] + gamma * next_target - v);
+            const Real weight = clips.pg_rho_bar > 0 ? clipped(ratio, clips.pg_rho_bar) : Real(1);
+            advantage[i] = weight * (reward[i] + gamma * next_target - v);
             next_value = v;
             next_target = vs[i] = v + trace;
         }

@@ -18,16 +18,6 @@
 
 namespace engram {
 
-/// What is lost by a step under the clipped surrogate.
-struct clipped_surrogate {
-    double clip;
-    constexpr auto operator()(auto log_probability, auto behaviour, auto advantage) const {
-        auto ratio = exp(log_probability - behaviour);
-        // The smaller of the two products: the ratio is bounded from above for a gain, from below for a loss.
-        return -(advantage * select(advantage > 0, min(ratio, 1 + clip), max(ratio, 1 - clip)));
-    }
-};
-
 struct ppo {
     using role = learner_role;
 

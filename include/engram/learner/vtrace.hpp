@@ -8,6 +8,14 @@
 // Sums over time and batch, as IMPALA does: with Adam's epsilon of 1e-4 and a norm clip of 40 this scale is part of
 // what makes learning robust (docs/results/mra.md). Targets v_t and advantages A_t are constants.
 //
+// Where an unroll is learnt from more than once (rollout.epochs, rollout.minibatches), `clip` c > 0 stops a step's
+// policy gradient once its ratio has left 1 by c, as PPO's surrogate does (docs/decisions/0017): with ratio = pi / mu
+// and advantages that have no ratio of their own, the first term is then
+//
+//     -min(ratio_t A_t, clip(ratio_t, 1 - c, 1 + c) A_t)
+//
+// whose gradient is the same as long as both policies are.
+//
 // Trajectory inputs, [T, B, 1] unless said: action (index), reward, continues (0 where the step ended the episode),
 // behaviour_log_probability (log mu(a_t)), bootstrap [B, 1] (the value after the last step).
 
@@ -24,6 +32,15 @@ struct subtract {
 };
 struct policy_gradient {
     constexpr auto operator()(auto log_probability, auto advantage) const { return -(log_probability * advantage); }
+};
+/// What is lost by a step under the clipped surrogate.
+struct clipped_surrogate {
+    double clip;
+    constexpr auto operator()(auto log_probability, auto behaviour, auto advantage) const {
+        auto ratio = exp(log_probability - behaviour);
+        // The smaller of the two products: the ratio is bounded from above for a gain, from below for a loss.
+        return -(advantage * select(advantage > 0, min(ratio, 1 + clip), max(ratio, 1 - clip)));
+    }
 };
 struct baseline_error {
     constexpr auto operator()(auto target, auto value) const { return 0.5f * square(target - value); }
@@ -45,12 +62,14 @@ struct vtrace {
         double entropy_cost = 0.01;  // weight of the negative entropy
         double rho_bar = 1;          // clip of the importance ratio in targets
         double c_bar = 1;            // clip of the ratio that carries them back
+        double clip = 0;             // how far the ratio may leave 1 before the policy's gradient stops; 0: no matter
         void check() const {
             require(discount >= 0 && discount <= 1, "learner.discount: expected a number in 0..1, got ", discount);
             require(baseline_cost >= 0, "learner.baseline_cost: expected zero or more, got ", baseline_cost);
             require(entropy_cost >= 0, "learner.entropy_cost: expected zero or more, got ", entropy_cost);
             require(rho_bar > 0, "learner.rho_bar: expected a positive number, got ", rho_bar);
             require(c_bar > 0, "learner.c_bar: expected a positive number, got ", c_bar);
+            require(clip >= 0 && clip < 1, "learner.clip: expected a number from 0 to below 1, got ", clip);
         }
     };
 
@@ -80,8 +99,12 @@ struct vtrace {
         const auto ratio = map("log_ratio", subtract{}, stop_gradient(taken), behaviour);
         const auto discount = map("discount", scale_by{s.discount}, continues);
         const auto returns = vtrace_targets("vtrace", ratio, reward, discount, stop_gradient(out.value), bootstrap,
-                                            {s.rho_bar, s.c_bar, 1});
-        add_loss("policy_loss", map("policy_gradient", policy_gradient{}, taken, returns.advantage));
+                                            {s.rho_bar, s.c_bar, s.clip > 0 ? 0.0 : 1.0});
+        if (s.clip > 0)
+            add_loss("policy_loss",
+                     map("clipped_surrogate", clipped_surrogate{s.clip}, taken, behaviour, returns.advantage));
+        else
+            add_loss("policy_loss", map("policy_gradient", policy_gradient{}, taken, returns.advantage));
         add_loss("baseline_loss", map("baseline_error", baseline_error{}, returns.target, out.value), s.baseline_cost);
         add_loss("entropy_loss", sum_columns("entropy", map("negative_entropy", negative_entropy{}, out.log_policy)),
                  s.entropy_cost);
@@ -90,6 +113,6 @@ struct vtrace {
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::vtrace::settings, discount, baseline_cost, entropy_cost, rho_bar, c_bar);
+ENGRAM_REFLECT(engram::vtrace::settings, discount, baseline_cost, entropy_cost, rho_bar, c_bar, clip);
 
 static_assert(engram::learner_policy<engram::vtrace>);

@@ -7,9 +7,12 @@
 // of one frame (action repeat 4), at small fidelity one of fifteen (four agent steps a second). Rules are checked after
 // every tick.
 //
-//   turn: paper 20 pixel-units a frame (IMPALA's look, facts 2.1; 57 are 6 degrees) = 2.105 degrees, 8.4 an agent step;
-//         small 1.5 degrees a frame, 22.5 = 1/16 turn an agent step, so that headings come back exactly (ours)
-//   walk: a speed of the task, in cells a second; the body is a disc that slides along what is solid
+//   paper  turn: 20 pixel-units a frame (IMPALA's look, facts 2.1; 57 are 6 degrees) = 2.105 degrees, 8.4 an agent step
+//          walk: a speed of the task, in cells a second; the body is a disc that slides along what is solid
+//          view: 80 degrees from left to right
+//   small  a board game (ours): a turn is a quarter, a walk one whole cell, to the middle of the next one, or none at
+//          all where that is not free; so places and headings come back exactly. The view is 132 degrees wide: one look
+//          shows what is ahead and to both sides, and what matters stands within a cell or two, several pixels wide
 
 #include <cstdint>
 #include <string>
@@ -41,16 +44,15 @@ constexpr int frames_per_second = 60;
 /// How an agent step passes. No padding.
 struct pace {
     std::int32_t ticks = 1, frames = 15;
-    std::int32_t turn = full_turn / 16;  // heading units a tick
-    std::int32_t stride = 0;             // units of length a tick
+    std::int32_t turn = full_turn / 4;   // heading units a tick
+    std::int32_t stride = cell_length;   // units of length a tick
+    std::int32_t whole = 1, unused = 0;  // whole: only whole cells, along the grid
     bool operator==(const pace&) const = default;
 
-    /// At `speed` cells a second.
+    /// At paper fidelity at `speed` cells a second; at small fidelity a cell or a quarter turn an agent step.
     static pace of(const task_options& options, float speed) {
-        const bool paper = paper_fidelity(options);
-        const float step = speed * static_cast<float>(cell_length) / frames_per_second;
-        return paper ? pace{4, 1, 383, static_cast<std::int32_t>(step)}
-                     : pace{1, 15, full_turn / 16, static_cast<std::int32_t>(15 * step)};
+        if (!paper_fidelity(options)) return {};
+        return {4, 1, 383, static_cast<std::int32_t>(speed * static_cast<float>(cell_length) / frames_per_second), 0};
     }
 
     static bool paper_fidelity(const task_options& options) {
@@ -64,6 +66,13 @@ struct pace {
         return (total + each - 1) / each;
     }
 
+    /// Whether a body that walks like this can have come to stand so: in the middle of a cell, where only whole ones
+    /// are walked.
+    ENGRAM_HD bool fits(const pose& who) const {
+        constexpr int within = cell_length - 1, middle = cell_length / 2;
+        return !whole || ((who.x & within) == middle && (who.y & within) == middle && who.heading % turn == 0);
+    }
+
     /// One tick of an action.
     ENGRAM_HD_CALL void move(const room& in, pose& who, int action, int radius) const {
         const auto a = static_cast<walking>(action);
@@ -74,19 +83,30 @@ struct pace {
         const bool ahead = a == walking::forward || a == walking::look_left_forward || a == walking::look_right_forward;
         const int along = ahead ? stride : a == walking::backward ? -stride : 0;
         const int across = a == walking::strafe_right ? stride : a == walking::strafe_left ? -stride : 0;
-        if (along != 0 || across != 0) walk(in, who, along, across, radius);
+        if (along == 0 && across == 0) return;
+        if (!whole) return walk(in, who, along, across, radius);
+        const int quarter = who.heading / (full_turn / 4), c = (quarter + 1) % 2 * (1 - quarter),
+                  s = quarter % 2 * (2 - quarter);
+        const int x = who.x + along * c - across * s, y = who.y + along * s + across * c;
+        if (!collides(in, x, y, radius)) who.x = x, who.y = y;
     }
 };
+
+/// Of these tasks' episodes: those of the small fidelity were walked in strides of less than a cell before.
+inline int walking_revision(const task_options& options) {
+    return pace::paper_fidelity(options) ? 1 : 2;
+}
 
 /// What the 3D tasks show: 72 x 96 x 3 at paper fidelity, 12 x 16 x 3 at small fidelity.
 inline observation_shape view_shape(const task_options& options) {
     return pace::paper_fidelity(options) ? observation_shape{72, 96, 3} : observation_shape{12, 16, 3};
 }
 
-/// The camera of a view of that shape, `eye` cells above the ground.
+/// The camera of a view of that shape, `eye` cells above the ground; that of the small fidelity sees more at once.
 ENGRAM_HD lens view_lens(int height, int width, float eye = 0.5f) {
     lens through;
     through.height = height, through.width = width, through.eye = eye;
+    if (height == 12) through.field_of_view = 2.3f;
     return through;
 }
 

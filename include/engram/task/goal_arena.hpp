@@ -7,12 +7,16 @@
 //
 //   side: 10, 15, 20, 25 m for small, interpolate, large, extrapolate (facts 2.2), a cell a metre, and a wall around
 //   goal: in the north-west or south-east quadrant (train stimuli), north-east or south-west (holdout)
-//   time: 200 s at paper fidelity (facts 2.1), 75 s at small fidelity (ours)
+//   time: 200 s at paper fidelity (facts 2.1), 50 s, which are 200 agent steps, at small fidelity (ours)
 //
 // Ours: a speed of 2.5 m/s, a body of 0.25 m radius and the distance at which a goal counts as reached, see
 // `goal_arena_level`; the goal, at least that far from the border of its quadrant and 0.75 m from all that is solid;
 // the blocks, the same in every episode of a size; sun and hills, the same in every episode, by which direction can be
 // told where there is nothing else.
+//
+// Small fidelity (ours): 4, 5, 6, 7 cells a side, two to five blocks of a cell each, a goal that fills a cell and is
+// reached in it. A visible goal is to be seen from the eight cells around it alone: in so small an arena one look would
+// otherwise find it, and nothing would have to be remembered.
 
 #include <cstdint>
 #include <cstring>
@@ -28,7 +32,7 @@
 namespace engram {
 
 /// A goal is reached at 0.9 m, in the empty arena at paper fidelity at 0.15 m: that brings a random agent near the
-/// paper's rows. At small fidelity chance has to find invisible goals often enough to learn from it (ours).
+/// paper's rows. At small fidelity it is a cell.
 struct goal_arena_level {
     suite_level base{};
     pace step{};
@@ -63,6 +67,7 @@ struct goal_arena {
     static task_info describe(const task_options& options) {
         task_info info{.name = name, .observation = view_shape(options), .actions = walking_actions};
         info.seeks_goal = true;
+        info.revision = walking_revision(options);
         const int longest = time_limit(options);
         for (const auto& each : suite_levels)
             info.add_level({each.name, 0, std::numeric_limits<float>::quiet_NaN(), longest, each.further});
@@ -77,17 +82,19 @@ struct goal_arena {
         fresh.level.step = pace_of(options);
         fresh.level.height = info.observation.height, fresh.level.width = info.observation.width;
         fresh.level.limit = time_limit(options);
-        fresh.level.reach = paper && !Buildings ? 15 * cell_length / 100 : 9 * cell_length / 10;
+        fresh.level.reach = !paper ? cell_length / 2 : Buildings ? 9 * cell_length / 10 : 15 * cell_length / 100;
         return fresh;
     }
 
-    static constexpr int side_of(scale s) {
-        return s == scale::small ? 10 : s == scale::interpolate ? 15 : s == scale::large ? 20 : 25;
+    /// In cells; `whole`: of the small fidelity.
+    static constexpr int side_of(scale s, bool whole) {
+        const int steps = static_cast<int>(s);
+        return whole ? 4 + steps : 10 + 5 * steps;
     }
 
     /// The arena of a size without a goal.
-    ENGRAM_HD_CALL static room arena(scale s) {
-        const int side = side_of(s) + 2;
+    ENGRAM_HD_CALL static room arena(scale s, bool whole) {
+        const int side = side_of(s, whole) + 2;
         room made;
         made.width = made.height = static_cast<std::uint8_t>(side);
         made.wall_height = Buildings ? 3 * cell_length / 2 : 3 * cell_length / 4;
@@ -100,7 +107,7 @@ struct goal_arena {
                 if (x == 0 || y == 0 || x == side - 1 || y == side - 1) made.at(x, y) = {cell_kind::wall, 1};
         if constexpr (Buildings)
             for (int i = 0; i < block_capacity; ++i) {
-                const arena_block b = block(s, i);
+                const arena_block b = whole ? small_block(s, i) : block(s, i);
                 const int skin = 2 + i;
                 for (int y = b.y; y < b.y + b.h; ++y)
                     for (int x = b.x; x < b.x + b.w; ++x)
@@ -116,7 +123,7 @@ struct goal_arena {
     ENGRAM_HD_CALL void reset() {
         size = level.base.draw(random);
         time = 0;
-        place = arena(size);
+        place = arena(size, whole());
         draw_goal();
         if constexpr (Visible) place.put(oval());
         spawn();
@@ -129,10 +136,16 @@ struct goal_arena {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        draw_frame(place, who, view_lens(level.height, level.width), {}, pixels);
+        if (!hides_goal()) return draw_frame(place, who, view_lens(level.height, level.width), {}, pixels);
+        room spare;
+        view(spare).draw(pixels);
     }
     /// The frame that observe() draws.
-    ENGRAM_HD room_view view(room&) const { return {&place, who, view_lens(level.height, level.width)}; }
+    ENGRAM_HD room_view view(room& spare) const {
+        const bool hidden = hides_goal();
+        if (hidden) spare = place, spare.objects_used = 0, spare.objects[0] = {};
+        return {hidden ? &spare : &place, who, view_lens(level.height, level.width)};
+    }
 
     /// Nothing is asked of the agent that could be right or wrong.
     std::optional<trial_event> event() const { return std::nullopt; }
@@ -146,14 +159,16 @@ struct goal_arena {
             return false;
         const bool drawn = level.base.size == scale::small_or_large ? size == scale::small || size == scale::large
                                                                     : size == level.base.size;
-        const int far = (side_of(size) + 2) * cell_length;
+        const int far = (side_of(size, whole()) + 2) * cell_length;
         const auto inside = [&](int p) { return p >= 0 && p < far; };
         if (!drawn || !inside(goal_x) || !inside(goal_y) || !inside(who.x) || !inside(who.y) || who.heading < 0 ||
             who.heading >= full_turn)
             return false;
         goal_arena again = *this;
-        again.place = arena(size);
-        if (!again.goal_fits(goal_x, goal_y) || ((goal_x > far / 2) == (goal_y > far / 2)) == (level.base.holdout == 1))
+        again.place = arena(size, whole());
+        if (!level.step.fits(who) || !again.goal_fits(goal_x, goal_y) ||
+            (whole() && (goal_x == far / 2 || goal_y == far / 2)) ||
+            ((goal_x > far / 2) == (goal_y > far / 2)) == (level.base.holdout == 1))
             return false;
         if constexpr (Visible) again.place.put(oval());
         return std::memcmp(&again.place, &place, sizeof(room)) == 0 && !collides(place, who.x, who.y, body);
@@ -162,7 +177,21 @@ struct goal_arena {
 private:
     static pace pace_of(const task_options& options) { return pace::of(options, 2.5f); }
     static int time_limit(const task_options& options) {
-        return pace_of(options).steps(pace::paper_fidelity(options) ? 200.0f : 75.0f);
+        return pace_of(options).steps(pace::paper_fidelity(options) ? 200.0f : 50.0f);
+    }
+    ENGRAM_HD bool whole() const { return level.step.whole != 0; }
+    /// At small fidelity a goal is to be seen from the eight cells around it: whoever does not remember has to search.
+    ENGRAM_HD bool hides_goal() const {
+        return Visible && whole() && !within_reach(who, goal_x, goal_y, 3 * cell_length / 2);
+    }
+
+    /// The same of the small fidelity: single cells.
+    ENGRAM_HD_CALL static arena_block small_block(scale s, int i) {
+        constexpr arena_block blocks[4][5] = {{{1, 1, 1, 1}, {2, 2, 1, 1}},
+                                              {{1, 1, 1, 1}, {3, 1, 1, 1}, {3, 3, 1, 1}},
+                                              {{1, 1, 1, 1}, {4, 1, 1, 1}, {1, 4, 1, 1}, {3, 3, 1, 1}},
+                                              {{1, 1, 1, 1}, {5, 1, 1, 1}, {3, 3, 1, 1}, {1, 5, 1, 1}, {5, 5, 1, 1}}};
+        return i < 5 ? blocks[static_cast<int>(s)][i] : arena_block{};
     }
 
     /// Block i of a size; beyond its blocks, one without cells.
@@ -186,41 +215,51 @@ private:
 
     /// Within the quadrant by `reach`, and clear of what is solid.
     ENGRAM_HD_CALL bool goal_fits(int x, int y) const {
-        const int middle = cell_length + side_of(size) * cell_length / 2;
+        if (whole()) return level.step.fits({x, y, 0}) && !collides(place, x, y, body);
+        const int middle = cell_length + side_of(size, false) * cell_length / 2;
         const auto within = [&](int p) { return p <= middle - level.reach || p >= middle + level.reach; };
         return within(x) && within(y) && !collides(place, x, y, clear);
     }
 
+    /// A place from `from` on, less than `length` farther; of whole cells the middle of one.
+    ENGRAM_HD_CALL int draw_place(int from, int length) {
+        return whole() ? from + random.below(length / cell_length) * cell_length + cell_length / 2
+                       : from + random.below(length);
+    }
+
     ENGRAM_HD_CALL void draw_goal() {
-        const int half = side_of(size) * cell_length / 2;
+        const int side = side_of(size, whole());
+        // Of an odd number of whole cells, the middle one belongs to no quadrant.
+        const int half = whole() ? side / 2 * cell_length : side * cell_length / 2, rest = side * cell_length - half;
         const bool east = random.below(2) == 1, south = east != (level.base.holdout == 1);
-        const int left = cell_length + (east ? half : 0), top = cell_length + (south ? half : 0);
+        const int left = cell_length + (east ? rest : 0), top = cell_length + (south ? rest : 0);
         // About half of a quadrant fits: a place is missed a hundred times in a row less than once in 2^100 episodes.
         for (int i = 0; i < 100; ++i) {
-            goal_x = left + random.below(half);
-            goal_y = top + random.below(half);
+            goal_x = draw_place(left, half);
+            goal_y = draw_place(top, half);
             if (goal_fits(goal_x, goal_y)) return;
         }
     }
 
     /// A free place out of reach of the goal. Where chance finds none, which is as unlikely, the agent stays.
     ENGRAM_HD_CALL void spawn() {
-        const int side = side_of(size) * cell_length;
+        const int side = side_of(size, whole()) * cell_length;
         for (int i = 0; i < 100; ++i) {
-            const int x = cell_length + random.below(side);
-            const int y = cell_length + random.below(side);
+            const int x = draw_place(cell_length, side);
+            const int y = draw_place(cell_length, side);
             if (collides(place, x, y, body)) continue;
             who.x = x, who.y = y;
             if (!within_reach(who, goal_x, goal_y, level.reach)) break;
         }
-        who.heading = random.below(full_turn);
+        who.heading = whole() ? random.below(4) * (full_turn / 4) : random.below(full_turn);
     }
 
     /// The goal as it is seen: it floats, and touches a body that comes within reach.
     ENGRAM_HD_CALL room_object oval() const {
         room_object made;
         made.x = goal_x, made.y = goal_y;
-        made.base = cell_length / 5, made.height = 8 * cell_length / 5, made.radius = level.reach - body;
+        made.base = cell_length / 5, made.height = 8 * cell_length / 5,
+        made.radius = whole() ? 2 * cell_length / 5 : level.reach - body;
         made.form = shape::ball, made.solid = 0, made.paint = {255, 40, 170};
         return made;
     }

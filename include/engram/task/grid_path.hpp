@@ -121,10 +121,42 @@ ENGRAM_HD_CALL bool walk_to_goal(const pace& step, const room& in, pose& who, in
     return false;
 }
 
+/// For bodies that walk whole cells: the action that brings one a cell nearer to the middle of cell (x, y) through
+/// cells of which free(x, y) is true, without turning; where there is no way, or nothing to go, forward.
+template <class Free>
+int cell_way_action(const room& in, const pose& who, int x, int y, Free free) {
+    constexpr int across[] = {1, 0, -1, 0}, down[] = {0, 1, 0, -1};
+    std::array<std::int16_t, room::longest_side * room::longest_side> to_go{};  // 0: not found; 1: the goal
+    const auto at = [&](int cx, int cy) -> std::int16_t& {
+        return to_go[static_cast<std::size_t>(cy * in.width + cx)];
+    };
+    std::vector<std::array<int, 2>> queue{{x, y}};
+    at(x, y) = 1;
+    for (std::size_t next = 0; next < queue.size(); ++next)
+        for (int k = 0; k < 4; ++k) {
+            const int cx = queue[next][0] + across[k], cy = queue[next][1] + down[k];
+            if (!in.inside(cx, cy) || in.at(cx, cy).solid() || at(cx, cy) || !free(cx, cy)) continue;
+            at(cx, cy) = static_cast<std::int16_t>(at(queue[next][0], queue[next][1]) + 1);
+            queue.push_back({cx, cy});
+        }
+    constexpr walking ways[] = {walking::forward, walking::strafe_right, walking::backward, walking::strafe_left};
+    const int quarter = who.heading / (full_turn / 4), cx = who.x >> 16, cy = who.y >> 16;
+    int least = at(cx, cy) ? at(cx, cy) : 1 << 14, best = 0;
+    for (int k = 0; k < 4; ++k) {
+        const int turned = (quarter + k) % 4, nx = cx + across[turned], ny = cy + down[turned];
+        if (in.inside(nx, ny) && at(nx, ny) && at(nx, ny) < least) least = at(nx, ny), best = static_cast<int>(ways[k]);
+    }
+    return best;
+}
+
 /// The best action of a body that wants to come within `reach` of a place, at an agent step of its episode. Ways are
 /// found for a body a quarter thinner: along a corner that it touches, the real one slides.
 inline int shortest_way_action(const pace& step, const room& in, const pose& who, int radius, int goal_x, int goal_y,
                                int reach, int time) {
+    if (step.whole)
+        return cell_way_action(in, who, goal_x >> 16, goal_y >> 16, [&](int x, int y) {
+            return !collides(in, x * cell_length + cell_length / 2, y * cell_length + cell_length / 2, radius);
+        });
     const grid_path ways(in, goal_x, goal_y, 3 * radius / 4);
     const double stride = static_cast<double>(step.stride) * step.ticks;
     const double turn = static_cast<double>(step.turn) * step.ticks;

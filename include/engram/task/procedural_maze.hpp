@@ -3,7 +3,7 @@
 
 // visible_goal_procedural_maze (facts 2.5): a maze drawn for each episode, and in it a goal that stays. +10 for each
 // time that it is reached, then the agent stands at a random spawn place of the same maze again. Only time ends an
-// episode: 120 s at paper fidelity, 60 s at small fidelity (ours).
+// episode: 120 s at paper fidelity, 50 s, which are 200 agent steps, at small fidelity (ours).
 //
 //   size         cells    rooms   longest   objects   rows of the goal (from 1, the outer wall)
 //                                                      train stimuli   holdout stimuli
@@ -13,9 +13,10 @@
 //   extrapolate  27 x 27   15        9        20       2 to 13 (ours)  15 to 26
 //
 // Ours: the generator (maze_generator.hpp); the goal, a golden ball in a free cell of its rows, all alike; a body of
-// 0.25 cells radius that reaches it when they touch; a speed of 5 cells/s, 4 at
-// small fidelity; objects that do not stop anybody, at most 15
-// as that is what a room holds; walls of nine areas with a texture each, drawn anew for each episode.
+// 0.25 cells radius that reaches it when they touch; a speed of 5 cells/s; objects that do not stop anybody, at most 15
+// as that is what a room holds; walls of nine areas with a texture each, drawn anew for each episode. Small fidelity
+// (ours): 7, 9, 11, 13 cells a side, 2, 3, 4, 6 rooms up to 3 (extrapolate: 5) cells long, and the goal in the rows
+// north of the middle for train stimuli, south of it for holdout stimuli.
 
 #include <cstdint>
 #include <limits>
@@ -57,6 +58,7 @@ struct procedural_maze {
         task_info info{
             .name = "visible_goal_procedural_maze", .observation = view_shape(options), .actions = walking_actions};
         info.seeks_goal = true;
+        info.revision = walking_revision(options);
         const int longest = time_limit(options);
         for (const auto& each : suite_levels)
             info.add_level({each.name, 0, std::numeric_limits<float>::quiet_NaN(), longest, each.further});
@@ -73,16 +75,22 @@ struct procedural_maze {
         return fresh;
     }
 
-    ENGRAM_HD_CALL static maze_recipe recipe(scale s) {
-        constexpr maze_recipe recipes[] = {{11, 9, 3}, {15, 11, 5}, {21, 13, 7}, {27, 15, 9}};
-        return recipes[static_cast<int>(s)];
+    /// `whole`: of the small fidelity.
+    ENGRAM_HD_CALL static maze_recipe recipe(scale s, bool whole) {
+        constexpr maze_recipe recipes[] = {{11, 9, 3}, {15, 11, 5}, {21, 13, 7}, {27, 15, 9}},
+                              small[] = {{7, 2, 3}, {9, 3, 3}, {11, 4, 3}, {13, 6, 5}};
+        return whole ? small[static_cast<int>(s)] : recipes[static_cast<int>(s)];
     }
 
     /// The first and the last row of the goal, from 0.
     struct rows {
         int first, last;
     };
-    ENGRAM_HD_CALL static rows goal_rows(scale s, bool holdout) {
+    ENGRAM_HD_CALL static rows goal_rows(scale s, bool holdout, bool whole) {
+        if (whole) {
+            const int half = recipe(s, true).side / 2;
+            return holdout ? rows{half + 1, 2 * half - 1} : rows{1, half - 1};
+        }
         constexpr rows train[] = {{1, 4}, {1, 6}, {1, 9}, {1, 12}}, held[] = {{6, 9}, {8, 13}, {11, 19}, {14, 25}};
         return holdout ? held[static_cast<int>(s)] : train[static_cast<int>(s)];
     }
@@ -91,7 +99,7 @@ struct procedural_maze {
         size = level.base.draw(random);
         time = 0;
         place = room{};
-        const maze_generator made(place, recipe(size), random);
+        const maze_generator made(place, recipe(size, level.step.whole), random);
         spawn_count = static_cast<std::uint8_t>(made.spawn_count());
         for (int i = 0; i < maze_generator::spawn_capacity; ++i) spawns[i] = made.spawn(i);
         paint();
@@ -126,7 +134,7 @@ struct procedural_maze {
             return false;
         const bool drawn = level.base.size == scale::small_or_large ? size == scale::small || size == scale::large
                                                                     : size == level.base.size;
-        const int side = recipe(size).side, far = side * cell_length;
+        const int side = recipe(size, level.step.whole).side, far = side * cell_length;
         if (!drawn || !place.valid() || place.width != side || place.height != side || place.pictures_used != 0 ||
             place.wall_height != cell_length)
             return false;
@@ -137,21 +145,19 @@ struct procedural_maze {
                 if (kind != cell_kind::wall && (edge || kind != cell_kind::ground)) return false;
             }
         const auto free = [&](maze_cell c) { return place.inside(c.x, c.y) && !place.at(c.x, c.y).solid(); };
-        const rows allowed = goal_rows(size, level.base.holdout == 1);
+        const rows allowed = goal_rows(size, level.base.holdout == 1, level.step.whole);
         bool good = free(goal) && goal.y >= allowed.first && goal.y <= allowed.last && spawn_count >= 2 &&
                     spawn_count <= maze_generator::spawn_capacity;
         for (int i = 0; good && i < spawn_count; ++i) good = free(spawns[i]);
         for (int i = 0; good && i < place.objects_used; ++i) good = place.objects[i].solid == 0;
-        return good && who.x >= 0 && who.x < far && who.y >= 0 && who.y < far && who.heading >= 0 &&
-               who.heading < full_turn && !collides(place, who.x, who.y, body);
+        return good && level.step.fits(who) && who.x >= 0 && who.x < far && who.y >= 0 && who.y < far &&
+               who.heading >= 0 && who.heading < full_turn && !collides(place, who.x, who.y, body);
     }
 
 private:
-    static pace pace_of(const task_options& options) {
-        return pace::of(options, pace::paper_fidelity(options) ? 5.0f : 4.0f);
-    }
+    static pace pace_of(const task_options& options) { return pace::of(options, 5.0f); }
     static int time_limit(const task_options& options) {
-        return pace_of(options).steps(pace::paper_fidelity(options) ? 120.0f : 60.0f);
+        return pace_of(options).steps(pace::paper_fidelity(options) ? 120.0f : 50.0f);
     }
     ENGRAM_HD static int centre(int c) { return c * cell_length + cell_length / 2; }
 
@@ -170,7 +176,7 @@ private:
     ENGRAM_HD int area(int x, int y) const { return y * areas / place.height * areas + x * areas / place.width; }
 
     ENGRAM_HD_CALL void draw_goal() {
-        const rows allowed = goal_rows(size, level.base.holdout == 1);
+        const rows allowed = goal_rows(size, level.base.holdout == 1, level.step.whole);
         int free = 0;
         for (int y = allowed.first; y <= allowed.last; ++y)
             for (int x = 0; x < place.width; ++x) free += !place.at(x, y).solid();
@@ -216,7 +222,7 @@ private:
         int chosen = random.below(free);
         for (int i = 0; i < spawn_count; ++i)
             if (!(spawns[i] == goal) && chosen-- == 0) who.x = centre(spawns[i].x), who.y = centre(spawns[i].y);
-        who.heading = random.below(full_turn);
+        who.heading = level.step.whole ? random.below(4) * (full_turn / 4) : random.below(full_turn);
     }
 };
 

@@ -12,11 +12,17 @@
 // Once the body is wholly inside the corridor the gate behind it shuts for good; the gate ahead opens after 0, 5, 10 or
 // 15 s (small, interpolate, large, extrapolate; facts 2.2), counted in frames. Touching a block of the second room ends
 // the episode: +1 for the one that differs, else 0. So does the time limit, with 0: 120 s, motion 240 s at paper
-// fidelity; 40 s and 60 s at small (ours).
+// fidelity.
 //
 // Ours besides: everything is uniform; two blocks and the changed one have three different colours or patterns;
 // blocks of the first room stop a body, moving ones do not. The maximum is 1; whoever touches a block at random gets
 // 1 / blocks.
+//
+// Small fidelity (ours) keeps what is to be remembered and for how long beside the rest of an episode: rooms of 3 x 3
+// cells (multi: 5 x 5) and a corridor of one, blocks that fill a cell, a tenth of the delay (0, 2, 4, 6 agent steps),
+// 40 s. The passive blocks stand in the corners beside the corridor, the basic ones behind the agent or at its sides,
+// one to the north and one to the south; with many blocks none stands in a corner, where others could shut it in.
+// Colours are seen in a light of the episode's (suite_colours.hpp).
 
 #include <cmath>
 #include <cstdint>
@@ -26,6 +32,7 @@
 
 #include "engram/task/environment.hpp"
 #include "engram/task/first_person.hpp"
+#include "engram/task/grid_path.hpp"
 #include "engram/task/motion_pattern.hpp"
 #include "engram/task/ray_caster.hpp"
 #include "engram/task/room.hpp"
@@ -57,14 +64,15 @@ struct spot_the_difference {
     passage now;
     std::int32_t count, odd, changed, paint;  // blocks, which one differs, its new look, the colour of moving blocks
     std::int32_t look[capacity], spot[capacity];  // colour or pattern within the split, place on the rim
-    std::int32_t unused;
-    room here;  // as it is now: a function of all the above
+    std::int32_t shade;  // which shades the colours have in this episode; 0: they are as they are (paper fidelity)
+    room here;           // as it is now: a function of all the above
 
     static task_info describe(const task_options& options) {
         constexpr const char* names[] = {"spot_diff", "spot_diff_passive", "spot_diff_multi", "spot_diff_motion"};
         const int steps = time_of(options).steps(static_cast<float>(seconds(options)));
         task_info info{
             .name = names[static_cast<int>(Kind)], .observation = view_shape(options), .actions = walking_actions};
+        info.revision = walking_revision(options);
         for (const auto& each : suite_levels) info.add_level({each.name, 1, NAN, steps, each.further});
         return info;
     }
@@ -83,8 +91,8 @@ struct spot_the_difference {
 
     ENGRAM_HD_CALL void reset() {
         const int size = static_cast<int>(level.base.draw(random));
-        constexpr int wait[] = {0, 5, 10, 15};  // seconds
-        delay = Kind == difference::multi ? 0 : wait[size] * frames_per_second;
+        constexpr int wait[] = {0, 5, 10, 15};  // seconds; at small fidelity tenths of that
+        delay = Kind == difference::multi ? 0 : wait[size] * (level.time.whole ? 6 : frames_per_second);
         constexpr int fewest[] = {2, 4, 5, 7};
         count = 2;
         if (Kind == difference::multi) count = fewest[size] + (size == 0 || size == 2 ? random.below(2) : 0);
@@ -92,6 +100,7 @@ struct spot_the_difference {
         draw_looks();
         draw_spots();
         paint = random.below(difference_colours);
+        shade = level.time.whole ? 1 + random.below(1 << 30) : 0;
         who = level.plan.start();
         frame = 0, shut_frame = -1;
         now = passage::first_room;
@@ -103,7 +112,7 @@ struct spot_the_difference {
             level.time.move(here, who, action, level.plan.body);
             frame += level.time.frames;
             pass();
-            const int chosen = now == passage::second_room ? touched_block() : -1;
+            const int chosen = now == passage::second_room ? touched_block(who) : -1;
             if (chosen >= 0) return {chosen == odd ? 1.0f : 0.0f, true};
             if (frame >= level.limit) return {0, true};
         }
@@ -121,6 +130,16 @@ struct spot_the_difference {
     /// Walks through the corridor and to the block that differs.
     int oracle() const {
         const spot_diff_plan& plan = level.plan;
+        if (level.time.whole) {
+            const bool last = now == passage::second_room;
+            const room_object& goal = here.objects[odd];
+            const auto free = [&](int x, int y) {
+                pose there{x * cell_length + cell_length / 2, y * cell_length + cell_length / 2, 0};
+                return !collides(here, there.x, there.y, plan.body) && (!last || touched_block(there) < 0);
+            };
+            return last ? cell_way_action(here, who, goal.x >> 16, goal.y >> 16, free)
+                        : cell_way_action(here, who, plan.first_gate() + 1, plan.middle(), free);
+        }
         const int tolerance = level.time.turn * level.time.ticks * 9 / 16;
         const int beside = now == passage::second_room ? plan.west(1) + cell_length / 3 : plan.west(1) + cell_length;
         const int mouth = plan.first_gate() * cell_length - cell_length / 2;
@@ -140,31 +159,32 @@ struct spot_the_difference {
         bool good = frame >= 0 && frame < level.limit && frame % (level.time.ticks * level.time.frames) == 0 &&
                     delay >= 0 && delay <= 15 * frames_per_second && count >= 2 && count <= (multi ? capacity : 2) &&
                     odd >= 0 && odd < count && changed >= 0 && changed < looks() && paint >= 0 &&
-                    paint < difference_colours && now >= passage::first_room && now <= passage::second_room;
+                    paint < difference_colours && (shade > 0) == (level.time.whole != 0) && shade >= 0 &&
+                    now >= passage::first_room && now <= passage::second_room;
         for (int i = 0; good && i < capacity; ++i)
             good = look[i] >= 0 && look[i] < looks() && spot[i] >= 0 && spot[i] < rim_places;
         if (!good) return false;
         const bool first = now == passage::first_room, last = now == passage::second_room;
         good =
             first ? shut_frame == -1 : shut_frame >= 0 && shut_frame <= frame && (frame - shut_frame >= delay) == last;
-        good = good && who.heading >= 0 && who.heading < full_turn && who.x > 0 && who.y > 0 &&
+        good = good && level.time.fits(who) && who.heading >= 0 && who.heading < full_turn && who.x > 0 && who.y > 0 &&
                who.x < plan.width() * cell_length && who.y < plan.height() * cell_length;
         if (!good) return false;
         const room known = build();
         return std::memcmp(&known, &here, sizeof(room)) == 0 && !collides(here, who.x, who.y, plan.body) &&
                (!first || (who.x < plan.second_gate() * cell_length && !plan.in_corridor(who))) &&
-               (first || who.x - plan.body >= (plan.first_gate() + 1) * cell_length) && (!last || touched_block() < 0);
+               (first || who.x - plan.body >= (plan.first_gate() + 1) * cell_length) &&
+               (!last || touched_block(who) < 0);
     }
 
 private:
     static int seconds(const task_options& options) {
-        const bool moving = Kind == difference::motion;
-        return pace::paper_fidelity(options) ? (moving ? 240 : 120) : (moving ? 60 : 40);
+        return pace::paper_fidelity(options) ? (Kind == difference::motion ? 240 : 120) : 40;
     }
 
     /// A little slower through the large rooms, so that random walks seldom end an episode (facts 2.7).
     static pace time_of(const task_options& options) {
-        return pace::of(options, pace::paper_fidelity(options) ? (Kind == difference::motion ? 1.3f : 1.8f) : 2.5f);
+        return pace::of(options, Kind == difference::motion ? 1.3f : 1.8f);
     }
 
     static spot_diff_plan plan_of(bool paper) {
@@ -173,8 +193,16 @@ private:
         const bool two_still = Kind == difference::basic || Kind == difference::passive;
         if (paper)
             return {11,          two_still ? 4 : 6, cells(moving ? 1.6 : 1.5), cells(0.6),
-                    cells(0.25), cells(0.9),        cells(moving ? 0.9 : 0),   0};
-        return {5, 1, cells(moving ? 1.0 : 0.8), cells(0.35), cells(0.15), cells(0.6), cells(moving ? 0.6 : 0), 0};
+                    cells(0.25), cells(0.9),        cells(moving ? 0.9 : 0),   cells(5.5)};
+        const bool many = Kind == difference::multi;
+        return {many ? 5 : 3,
+                1,
+                cells(0.5),
+                cells(moving ? 0.3 : 0.7),
+                cells(0.15),
+                cells(1),
+                cells(moving ? 0.4 : 0),
+                cells(many ? 0.5 : 1.5)};
     }
 
     ENGRAM_HD static int looks() { return Kind == difference::motion ? motions_per_split : difference_colours; }
@@ -193,18 +221,22 @@ private:
     ENGRAM_HD_CALL void draw_spots() {
         for (int i = 0; i < capacity; ++i) spot[i] = 0;
         for (int i = 0; i < count;) {
-            if (Kind == difference::passive) spot[i] = 12 + random.below(2);
-            if (Kind == difference::motion) spot[i] = random.below(4);
-            if (Kind == difference::multi) spot[i] = random.below(rim_places);
-            if (Kind == difference::basic) {  // those that are not in the last column
-                const int k = random.below(10);
-                spot[i] = k < 2 ? 2 * k : k + 2;
+            if (Kind == difference::passive)
+                spot[i] = level.time.whole ? 1 + 2 * random.below(2) : 12 + random.below(2);
+            if (Kind == difference::motion) spot[i] = level.time.whole ? 1 + 2 * random.below(2) : random.below(4);
+            // A block in a corner of whole cells could be shut in by its neighbours.
+            if (Kind == difference::multi)
+                spot[i] = level.time.whole ? 4 + random.below(rim_places - 4) : random.below(rim_places);
+            if (Kind == difference::basic) {           // those that are not in the last column
+                constexpr int whole[] = {0, 5, 2, 8};  // in the middle of a cell
+                const int k = random.below(level.time.whole ? 4 : 10);
+                spot[i] = level.time.whole ? whole[k] : k < 2 ? 2 * k : k + 2;
             }
             bool good = true;
             for (int j = 0; j < i; ++j) {
                 const lattice_place a = rim_place(spot[i]), b = rim_place(spot[j]);
                 const int across = a.column - b.column, down = a.row - b.row, apart = across * across + down * down;
-                good = good && apart >= (Kind == difference::basic ? 4 : 1);
+                good = good && apart >= (Kind != difference::basic ? 1 : level.time.whole ? 5 : 4);
             }
             i += good;
         }
@@ -237,23 +269,26 @@ private:
         thing.height = level.plan.high, thing.radius = level.plan.block;
         thing.form = shape::box;
         thing.solid = !second && Kind != difference::motion;  // a body has to get near enough to touch
-        thing.paint = difference_colour(level.base.holdout, Kind == difference::motion ? paint : seen);
+        const int named = Kind == difference::motion ? paint : seen;
+        thing.paint = difference_colour(level.base.holdout, named);
+        if (shade) thing.paint = shade_of(thing.paint, shade, named);
         thing.tag = static_cast<std::uint8_t>(i);
         if (Kind == difference::motion) {
             const auto along = static_cast<motion>(seen + motions_per_split * level.base.holdout);
-            const displacement by = motion_at(along, frame, level.plan.reach);
+            // At small fidelity four times as fast, so that four agent steps show all of it.
+            const displacement by = motion_at(along, level.time.whole ? 4 * frame : frame, level.plan.reach);
             thing.x += by.x, thing.y += by.y;
         }
         return thing;
     }
 
     /// The nearest of the blocks that the body touches; -1: none.
-    ENGRAM_HD_CALL int touched_block() const {
+    ENGRAM_HD_CALL int touched_block(const pose& body) const {
         const std::int64_t reach = level.plan.block + level.plan.body;
         std::int64_t nearest = reach * reach + 1;
         int found = -1;
         for (int i = 0; i < here.objects_used; ++i) {
-            const std::int64_t dx = who.x - here.objects[i].x, dy = who.y - here.objects[i].y;
+            const std::int64_t dx = body.x - here.objects[i].x, dy = body.y - here.objects[i].y;
             if (dx * dx + dy * dy < nearest) nearest = dx * dx + dy * dy, found = i;
         }
         return found;

@@ -11,7 +11,8 @@
 //   #########  #########
 //
 // Blocks stand at places of a 5 x 5 lattice in each room, (0, 0) in the north-west, (4, 2) before the corridor of room
-// 1, (0, 2) behind that of room 2; both are always free, and so is the inside of the lattice. All sizes are ours.
+// 1, (0, 2) behind that of room 2; both are always free, and so is the inside of the lattice. All sizes are ours. At
+// small fidelity a room has 3 x 3 cells, those of many blocks 5 x 5, and a block stands in the middle of a cell.
 
 #include <cstdint>
 
@@ -48,7 +49,7 @@ struct spot_diff_plan {
     std::int32_t margin = 0;                     // from a wall to the outer places
     std::int32_t block = 0, body = 0, high = 0;  // radii, and how high a block is
     std::int32_t reach = 0;                      // of a moving block
-    std::int32_t unused = 0;
+    std::int32_t begin = 0;                      // from the first room's west wall to where a body starts
     bool operator==(const spot_diff_plan&) const = default;
 
     ENGRAM_HD int middle() const { return 1 + side / 2; }  // the corridor's row
@@ -62,8 +63,8 @@ struct spot_diff_plan {
     /// Where the first room (0) or the second (1) begins.
     ENGRAM_HD int west(int which) const { return (which == 0 ? 1 : second_gate() + 1) * cell_length; }
 
-    /// A body in the middle of the first room, looking at the corridor.
-    ENGRAM_HD pose start() const { return {west(0) + side * cell_length / 2, centre(), 0}; }
+    /// A body in the middle row of the first room, looking at the corridor.
+    ENGRAM_HD pose start() const { return {west(0) + begin, centre(), 0}; }
     ENGRAM_HD int centre() const { return middle() * cell_length + cell_length / 2; }
 
     ENGRAM_HD_CALL bool in_corridor(const pose& who) const {

@@ -34,4 +34,22 @@ ENGRAM_HD_CALL colour inference_colour(bool holdout, int i) {
     return holdout ? held[i] : train[i];
 }
 
+/// A colour as an episode shows it that has drawn `episode`: in a light of the episode's own, 0.5 to 1.2 in each
+/// channel, and for each `which` up to `shade_reach` beside that. Where five colours would be five labels, this asks
+/// whether two things look alike. What is held out are the colours; in a light, a white wall of training can be as
+/// yellow as one of them.
+inline constexpr int shade_reach = 24;
+ENGRAM_HD_CALL colour shade_of(colour paint, int episode, int which) {
+    const auto moved = [&](int channel, int from) {
+        const auto drawn = [&](int about, int below) {
+            return static_cast<int>(scramble(static_cast<std::uint32_t>(episode), about, channel) %
+                                    static_cast<std::uint32_t>(below));
+        };
+        const int light = 128 + drawn(-1, 180);  // times 256
+        const int to = from * light / 256 + drawn(which, 2 * shade_reach + 1) - shade_reach;
+        return static_cast<std::uint8_t>(to < 0 ? 0 : to > 255 ? 255 : to);
+    };
+    return {moved(0, paint.r), moved(1, paint.g), moved(2, paint.b)};
+}
+
 }  // namespace engram

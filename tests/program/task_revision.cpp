@@ -1,0 +1,57 @@
+// A checkpoint is of one revision of its task: where episodes have become others, it is refused in one sentence.
+
+#include <doctest/doctest.h>
+
+#include <engram/program/run_files.hpp>
+#include <engram/task/registry.hpp>
+
+#include "composed.hpp"
+
+using namespace engram;
+
+namespace {
+
+struct stamped {
+    composed::agent_of model{composed::composition{"impala_resnet", "lstm", "fifo_knn", "cpc", "vtrace"}};
+    configuration config{model};
+    safetensors file;
+
+    explicit stamped(const std::string& task, const std::string& preset = "small") {
+        config.task = task;
+        config.apply_preset(preset);
+        stamp_checkpoint(file, config);
+    }
+    void check() { check_checkpoint(file, config, false); }
+};
+
+}  // namespace
+
+TEST_CASE("the rooms of the small fidelity are in their second revision, all else in its first") {
+    for (const char* fidelity : {"small", "paper"}) {
+        task_options options;
+        options.fidelity = fidelity;
+        for (const task_info& task : all_tasks(options)) {
+            CAPTURE(task.name);
+            CHECK(task.revision == (fidelity[0] == 's' && task.actions == 8 && task.name != "two_colors" ? 2 : 1));
+        }
+    }
+}
+
+TEST_CASE("a checkpoint of another revision is refused, one that does not say is of the first") {
+    stamped now("spot_diff");
+    CHECK_NOTHROW(now.check());
+    now.file.metadata.erase("task_revision");
+    const char* sentence =
+        " was written for revision 1 of spot_diff, whose episodes are others than those of revision 2 now; train it "
+        "anew; nothing was changed";
+    CHECK_THROWS_WITH_AS(now.check(), doctest::Contains(sentence), error);
+    now.file.metadata["task_revision"] = "1";
+    CHECK_THROWS_WITH_AS(now.check(), doctest::Contains(sentence), error);
+
+    stamped unchanged("spot_diff", "paper");
+    unchanged.file.metadata.erase("task_revision");
+    CHECK_NOTHROW(unchanged.check());
+    stamped panels("change_detection");
+    panels.file.metadata.erase("task_revision");
+    CHECK_NOTHROW(panels.check());
+}
