@@ -138,8 +138,8 @@ void check_checkpoint(const safetensors& file, const configuration& config, bool
             config.model().name(), "; nothing was changed");
     require_same(file.source(), "task", file.text_at("task"), config.task);
     const std::string revision = file.metadata.contains("task_revision") ? file.text_at("task_revision") : "1";
-    require(revision == task_revision(config), file.source(), " was written for revision ", revision, " of ", config.task,
-            ", whose episodes are others than those of revision ", task_revision(config),
+    require(revision == task_revision(config), file.source(), " was written for revision ", revision, " of ",
+            config.task, ", whose episodes are others than those of revision ", task_revision(config),
             " now; train it anew; nothing was changed");
     // A run is resumed in any phase; what acts exists in the last one.
     if (config.model().learns() == learning_kind::phases && !exactly)
