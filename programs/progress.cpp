@@ -15,6 +15,8 @@ namespace {
 
 constexpr double between_lines = 20;  // seconds, where there is no terminal
 
+}  // namespace
+
 std::string count_text(double n) {
     return n >= 1e6   ? fmt::format("{:.2f} M", n / 1e6)
            : n >= 1e3 ? fmt::format("{:.1f} k", n / 1e3)
@@ -26,8 +28,6 @@ std::string time_text(double seconds) {
     return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
                      : fmt::format("{}:{:02}", s / 60, s % 60);
 }
-
-}  // namespace
 
 progress_bar::progress_bar(bool quiet, std::int64_t first_step, std::int64_t last_step, std::string what, double best,
                            const std::string& follows)

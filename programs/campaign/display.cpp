@@ -10,22 +10,13 @@
 
 #include <fmt/format.h>
 
+#include <engram/program/progress.hpp>
+
 #include "campaign.hpp"
 
 namespace engram {
 
 namespace {
-
-std::string count_text(double n) {
-    return n >= 1e6   ? fmt::format("{:.2f} M", n / 1e6)
-           : n >= 1e3 ? fmt::format("{:.1f} k", n / 1e3)
-                      : fmt::format("{:.0f}", n);
-}
-
-std::string time_text(double seconds) {
-    const auto s = static_cast<std::int64_t>(std::min(seconds, 1e9));
-    return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
-}
 
 double seconds_now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

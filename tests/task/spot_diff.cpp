@@ -331,7 +331,9 @@ TEST_CASE("the number of blocks and the delay are those of the scale, small and 
 }
 
 TEST_CASE("from the start, passive blocks are in sight and basic ones are not") {
-    const auto widest = [](const auto& e) { return std::atan(view_lens(e.level.height, e.level.width).across()); };
+    const auto widest = [](const auto& e) {
+        return std::atan(view_lens(e.level.time, e.level.height, e.level.width).across());
+    };
     for (const char* fidelity : fidelities)
         for (std::uint64_t seed = 0; seed < 200; ++seed) {
             const auto basic = episode<spot_diff>("train", fidelity, seed);

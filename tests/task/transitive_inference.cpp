@@ -199,7 +199,7 @@ TEST_CASE("a choice takes one agent step at small fidelity, and both boxes are i
             choose(e, box, &steps);
             if (std::string(fidelity) == "small") CHECK(steps == 1);
             const room_object& o = e.here.objects[box];
-            const double widest = std::atan(view_lens(e.level.height_px, e.level.width_px).across());
+            const double widest = std::atan(view_lens(e.level.time, e.level.height_px, e.level.width_px).across());
             CHECK(std::abs(std::atan2(o.y - e.who.y, o.x - e.who.x)) < 0.9 * widest);
         }
     }

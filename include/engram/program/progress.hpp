@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// A progress bar on stderr: on a terminal one line, drawn at most five times a second; elsewhere a line that says what will
-// follow, and then one every twenty seconds.
+// A progress bar on stderr: on a terminal one line, drawn at most five times a second; elsewhere a line that says what
+// will follow, and then one every twenty seconds.
 
 #include <chrono>
 #include <cstdint>
@@ -11,6 +11,11 @@
 #include <engram/version.hpp>
 
 namespace engram {
+
+/// A number of steps as people read it: 950, 12.5 k, 3.00 M.
+std::string count_text(double n);
+/// Seconds as 4:05, from an hour on as 1:02:03.
+std::string time_text(double seconds);
 
 class progress_bar {
 public:

@@ -102,11 +102,11 @@ inline observation_shape view_shape(const task_options& options) {
     return pace::paper_fidelity(options) ? observation_shape{72, 96, 3} : observation_shape{12, 16, 3};
 }
 
-/// The camera of a view of that shape, `eye` cells above the ground; that of the small fidelity sees more at once.
-ENGRAM_HD lens view_lens(int height, int width, float eye = 0.5f) {
+/// The camera of a view of that shape, `eye` cells above the ground; who walks whole cells sees more at once.
+ENGRAM_HD lens view_lens(const pace& step, int height, int width, float eye = 0.5f) {
     lens through;
     through.height = height, through.width = width, through.eye = eye;
-    if (height == 12) through.field_of_view = 2.3f;
+    if (step.whole) through.field_of_view = 2.3f;
     return through;
 }
 

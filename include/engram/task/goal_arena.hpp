@@ -136,7 +136,7 @@ struct goal_arena {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        if (!hides_goal()) return draw_frame(place, who, view_lens(level.height, level.width), {}, pixels);
+        if (!hides_goal()) return draw_frame(place, who, view_lens(level.step, level.height, level.width), {}, pixels);
         room spare;
         view(spare).draw(pixels);
     }
@@ -144,7 +144,7 @@ struct goal_arena {
     ENGRAM_HD room_view view(room& spare) const {
         const bool hidden = hides_goal();
         if (hidden) spare = place, spare.objects_used = 0, spare.objects[0] = {};
-        return {hidden ? &spare : &place, who, view_lens(level.height, level.width)};
+        return {hidden ? &spare : &place, who, view_lens(level.step, level.height, level.width)};
     }
 
     /// Nothing is asked of the agent that could be right or wrong.

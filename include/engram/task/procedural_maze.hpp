@@ -115,10 +115,10 @@ struct procedural_maze {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        draw_frame(place, who, view_lens(level.height, level.width), {}, pixels);
+        draw_frame(place, who, view_lens(level.step, level.height, level.width), {}, pixels);
     }
     /// The frame that observe() draws.
-    ENGRAM_HD room_view view(room&) const { return {&place, who, view_lens(level.height, level.width)}; }
+    ENGRAM_HD room_view view(room&) const { return {&place, who, view_lens(level.step, level.height, level.width)}; }
 
     /// Nothing is asked of the agent that could be right or wrong.
     std::optional<trial_event> event() const { return std::nullopt; }

@@ -120,10 +120,12 @@ struct spot_the_difference {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        draw_frame(here, who, view_lens(level.height, level.width, 0.8f), {}, pixels);
+        draw_frame(here, who, view_lens(level.time, level.height, level.width, 0.8f), {}, pixels);
     }
     /// The frame that observe() draws.
-    ENGRAM_HD room_view view(room&) const { return {&here, who, view_lens(level.height, level.width, 0.8f)}; }
+    ENGRAM_HD room_view view(room&) const {
+        return {&here, who, view_lens(level.time, level.height, level.width, 0.8f)};
+    }
 
     std::optional<trial_event> event() const { return std::nullopt; }
 

@@ -139,10 +139,12 @@ struct transitive_inference {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        draw_frame(here, who, view_lens(level.height_px, level.width_px, 0.8f), {}, pixels);
+        draw_frame(here, who, view_lens(level.time, level.height_px, level.width_px, 0.8f), {}, pixels);
     }
     /// The frame that observe() draws.
-    ENGRAM_HD room_view view(room&) const { return {&here, who, view_lens(level.height_px, level.width_px, 0.8f)}; }
+    ENGRAM_HD room_view view(room&) const {
+        return {&here, who, view_lens(level.time, level.height_px, level.width_px, 0.8f)};
+    }
 
     std::optional<trial_event> event() const { return std::nullopt; }
 

@@ -114,7 +114,8 @@ struct two_colors {
             if (found < 0) break;
             place.put(drawn(items[found])), farthest = nearest, last = found;
         }
-        lens through = view_lens(level.height, level.width, 41.0f / 64);
+        lens through;
+        through.height = level.height, through.width = level.width, through.eye = 41.0f / 64;
         through.field_of_view = 1.5707963f;
         return {&place, who, through};
     }
