@@ -62,7 +62,6 @@
 #include <engram/graph/ops/dropout.hpp>
 #include <engram/graph/ops/fifo_slots.hpp>
 #include <engram/graph/ops/knn.hpp>
-#include <engram/graph/ops/layer_norm.hpp>
 #include <engram/graph/ops/least_used.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
@@ -72,12 +71,16 @@
 #include <engram/graph/ops/quantiles.hpp>
 #include <engram/graph/ops/receive_gradient.hpp>
 #include <engram/graph/ops/returns.hpp>
-#include <engram/graph/ops/rows.hpp>
 #include <engram/graph/ops/time.hpp>
 #include <engram/graph/plan.hpp>
 #include <engram/graph/program.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/graph/snapshot.hpp>
+#include <engram/operations/concatenate.hpp>
+#include <engram/operations/layer_norm.hpp>
+#include <engram/operations/pick.hpp>
+#include <engram/operations/row_operation.hpp>
+#include <engram/operations/softmax.hpp>
 
 #include <engram/encoder/gtmm_vision.hpp>
 #include <engram/encoder/identity.hpp>

@@ -5,9 +5,9 @@
 #include <engram/device/operations.hpp>
 #include <engram/graph/check_gradients.hpp>
 #include <engram/graph/ops/dropout.hpp>
-#include <engram/graph/ops/layer_norm.hpp>
 #include <engram/graph/ops/receive_gradient.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/layer_norm.hpp>
 #include <engram/train/device_optimiser.hpp>
 
 using namespace engram;

@@ -8,9 +8,9 @@
 #include <limits>
 #include <vector>
 
+#include <engram/device/operations.hpp>
 #include <engram/device/ops/knn.hpp>
 #include <engram/device/ops/loss.hpp>
-#include <engram/device/ops/rows.hpp>
 #include <engram/graph/scan.hpp>
 
 namespace knn_test {

@@ -12,9 +12,9 @@
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
-#include <engram/graph/ops/rows.hpp>
 #include <engram/kernels/knn.hpp>
 #include <engram/kernels/optimiser.hpp>
+#include <engram/operations/softmax.hpp>
 
 using namespace engram;
 

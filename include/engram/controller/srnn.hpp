@@ -15,8 +15,8 @@
 #include <cmath>
 
 #include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/rows.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/concatenate.hpp>
 
 namespace engram {
 

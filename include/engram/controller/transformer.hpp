@@ -22,9 +22,9 @@
 
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/attention.hpp>
-#include <engram/graph/ops/layer_norm.hpp>
 #include <engram/graph/ops/map.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/layer_norm.hpp>
 
 namespace engram {
 

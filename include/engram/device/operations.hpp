@@ -14,9 +14,7 @@
 #include <engram/device/ops/dnc.hpp>
 #include <engram/device/ops/dropout.hpp>
 #include <engram/device/ops/fifo_slots.hpp>
-#include <engram/device/ops/heads.hpp>
 #include <engram/device/ops/knn.hpp>
-#include <engram/device/ops/layer_norm.hpp>
 #include <engram/device/ops/loss.hpp>
 #include <engram/device/ops/map.hpp>
 #include <engram/device/ops/matrix_memory.hpp>
@@ -25,6 +23,5 @@
 #include <engram/device/ops/quantiles.hpp>
 #include <engram/device/ops/receive_gradient.hpp>
 #include <engram/device/ops/returns.hpp>
-#include <engram/device/ops/rows.hpp>
 #include <engram/device/ops/table_product.hpp>
 #include <engram/device/ops/time.hpp>

@@ -11,7 +11,7 @@
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/channels.hpp>
 #include <engram/graph/ops/map.hpp>
-#include <engram/graph/ops/rows.hpp>
+#include <engram/operations/concatenate.hpp>
 
 namespace engram {
 

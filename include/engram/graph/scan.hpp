@@ -13,7 +13,7 @@
 
 #include <engram/core/reflection.hpp>
 #include <engram/graph/graph.hpp>
-#include <engram/graph/ops/rows.hpp>
+#include <engram/operations/concatenate.hpp>
 
 namespace engram {
 

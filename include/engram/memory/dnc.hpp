@@ -32,8 +32,9 @@
 
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/dnc.hpp>
-#include <engram/graph/ops/heads.hpp>
 #include <engram/memory/interface.hpp>
+#include <engram/operations/content_weights.hpp>
+#include <engram/operations/heads.hpp>
 
 namespace engram {
 

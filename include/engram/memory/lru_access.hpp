@@ -25,9 +25,9 @@
 #include <vector>
 
 #include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/heads.hpp>
 #include <engram/graph/ops/least_used.hpp>
 #include <engram/memory/interface.hpp>
+#include <engram/operations/heads.hpp>
 
 namespace engram {
 

@@ -6,9 +6,9 @@
 // wired alike; without actions nothing of them is fed. A controller of whole sequences sees all steps at once, outside
 // a scan, and stands without a memory.
 
-#include <engram/graph/ops/rows.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/model/traced_agent.hpp>
+#include <engram/operations/pick.hpp>
 
 namespace engram {
 

@@ -15,9 +15,9 @@
 #include <optional>
 #include <string>
 
-#include <engram/graph/ops/rows.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/model/traced_agent.hpp>
+#include <engram/operations/concatenate.hpp>
 
 namespace engram {
 

@@ -21,14 +21,11 @@
 #include <engram/graph/ops/clear_rows.hpp>
 #include <engram/graph/ops/convolution.hpp>
 #include <engram/graph/ops/cpc.hpp>
-#include <engram/graph/ops/heads.hpp>
 #include <engram/graph/ops/knn.hpp>
-#include <engram/graph/ops/layer_norm.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/quantiles.hpp>
 #include <engram/graph/ops/returns.hpp>
-#include <engram/graph/ops/rows.hpp>
 #include <engram/learner/memup.hpp>
 #include <engram/learner/ppo.hpp>
 #include <engram/learner/supervised.hpp>
@@ -39,20 +36,26 @@
 #include <engram/memory/lru_access.hpp>
 #include <engram/memory/ntm.hpp>
 #include <engram/model/agent.hpp>
+#include <engram/operations/concatenate.hpp>
+#include <engram/operations/content_weights.hpp>
+#include <engram/operations/heads.hpp>
+#include <engram/operations/layer_norm.hpp>
+#include <engram/operations/pick.hpp>
+#include <engram/operations/softmax.hpp>
 
 /// The engine and the operations over one backend: EXTERN is `extern`, or nothing where they are compiled.
 #define ENGRAM_OPERATIONS(EXTERN, BACKEND)                                                         \
     EXTERN template class graph<BACKEND>;                                                          \
     EXTERN template class program<BACKEND>;                                                        \
     EXTERN template struct affine_operation<BACKEND>;                                              \
-    EXTERN template struct simple_operation<BACKEND, concatenate_kernel, no_settings>;             \
-    EXTERN template struct row_maths_operation<BACKEND, log_softmax_row>;                          \
-    EXTERN template struct row_maths_operation<BACKEND, softmax_row>;                              \
-    EXTERN template struct row_maths_operation<BACKEND, sum_row>;                                  \
+    EXTERN template struct row_operation<BACKEND, concatenate_rows>;                               \
+    EXTERN template struct row_operation<BACKEND, log_softmax_rows>;                               \
+    EXTERN template struct row_operation<BACKEND, softmax_rows>;                                   \
+    EXTERN template struct row_operation<BACKEND, group_sum_rows>;                                 \
     EXTERN template struct simple_operation<BACKEND, clear_rows_kernel, no_settings>;              \
-    EXTERN template struct simple_operation<BACKEND, pick_kernel, no_settings>;                    \
-    EXTERN template struct simple_operation<BACKEND, one_hot_kernel, no_settings>;                 \
-    EXTERN template struct simple_operation<BACKEND, embed_kernel, parameter>;                     \
+    EXTERN template struct row_operation<BACKEND, pick_rows>;                                      \
+    EXTERN template struct row_operation<BACKEND, one_hot_rows>;                                   \
+    EXTERN template struct row_operation<BACKEND, embed_rows>;                                     \
     EXTERN template struct simple_operation<BACKEND, loss_kernel, loss_settings>;                  \
     EXTERN template struct simple_operation<BACKEND, dropout_kernel, double>;                      \
     EXTERN template struct simple_operation<BACKEND, receive_gradient_kernel, no_settings>;        \
@@ -71,8 +74,8 @@
     EXTERN template struct simple_operation<BACKEND, cosine_scores_kernel, matrix_memory_shape>;   \
     EXTERN template struct simple_operation<BACKEND, weighted_read_kernel, matrix_memory_shape>;   \
     EXTERN template struct simple_operation<BACKEND, erase_add_kernel, matrix_memory_shape>;       \
-    EXTERN template struct simple_operation<BACKEND, mixture_kernel, int>;                         \
-    EXTERN template struct simple_operation<BACKEND, content_weights_kernel, double>;              \
+    EXTERN template struct row_operation<BACKEND, mixture_rows>;                                   \
+    EXTERN template struct row_operation<BACKEND, content_weights_rows>;                           \
     EXTERN template struct map_operation<BACKEND, lstm_cell, 5>;                                   \
     EXTERN template struct map_operation<BACKEND, clip_reward, 1>;                                 \
     EXTERN template struct map_operation<BACKEND, centre_pixels, 1>;                               \
@@ -108,10 +111,10 @@
     EXTERN template struct map_operation<BACKEND, dnc::count_allocation, 4>;                       \
     EXTERN template struct map_operation<BACKEND, dnc::choose_slots, 4>;                           \
     EXTERN template struct map_operation<BACKEND, clipped_surrogate, 3>;                           \
-    EXTERN template struct fold_heads_operation<BACKEND, dnc::count_write, 2>;                     \
-    EXTERN template struct fold_heads_operation<BACKEND, dnc::count_free, 3>;                      \
+    EXTERN template struct row_operation<BACKEND, fold_rows<dnc::count_write, 1>>;                 \
+    EXTERN template struct row_operation<BACKEND, fold_rows<dnc::count_free, 2>>;                  \
     EXTERN template struct simple_operation<BACKEND, least_used_kernel, no_settings>;              \
-    EXTERN template struct simple_operation<BACKEND, layer_norm_kernel, layer_norm_weights>;       \
+    EXTERN template struct row_operation<BACKEND, layer_norm_rows>;                                \
     EXTERN template struct simple_operation<BACKEND, joint_cosine_kernel, matrix_memory_shape>;    \
     EXTERN template struct simple_operation<BACKEND, clear_and_add_kernel, matrix_memory_shape>;   \
     EXTERN template struct map_operation<BACKEND, take_on_reset, 3>;                               \
@@ -121,14 +124,14 @@
     EXTERN template struct map_operation<BACKEND, lru_access::bounded, 1>;                         \
     EXTERN template struct map_operation<BACKEND, lru_access::always_zero, 1>;                     \
     EXTERN template struct map_operation<BACKEND, lru_access::age, 1>;                             \
-    EXTERN template struct fold_heads_operation<BACKEND, lru_access::count_use, 3>;                \
+    EXTERN template struct row_operation<BACKEND, fold_rows<lru_access::count_use, 2>>;            \
     EXTERN template struct simple_operation<BACKEND, write_slot_kernel, int>;                      \
     EXTERN template struct simple_operation<BACKEND, slot_attention_kernel, slot_attention_shape>; \
     EXTERN template struct simple_operation<BACKEND, quantile_huber_kernel, double>;               \
     EXTERN template struct simple_operation<BACKEND, ntm_address_kernel, ntm_address_shape>;       \
     EXTERN template struct simple_operation<BACKEND, atoms_kernel, no_settings>;                   \
     EXTERN template struct simple_operation<BACKEND, atom_summary_kernel, bool>;                   \
-    EXTERN template struct row_maths_operation<BACKEND, largest_row>;                              \
+    EXTERN template struct row_operation<BACKEND, largest_rows>;                                   \
     EXTERN template struct simple_operation<BACKEND, attention_kernel, attention_settings>;        \
     EXTERN template struct simple_operation<BACKEND, episode_step_kernel, int>;                    \
     EXTERN template struct map_operation<BACKEND, shuffle_cell, 3>;                                \

@@ -9,7 +9,9 @@
 #include <engram/graph/ops/channels.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
-#include <engram/graph/ops/rows.hpp>
+#include <engram/operations/concatenate.hpp>
+#include <engram/operations/pick.hpp>
+#include <engram/operations/softmax.hpp>
 
 using namespace engram;
 

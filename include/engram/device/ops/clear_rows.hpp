@@ -3,7 +3,7 @@
 
 // Clearing rows on a device: columns of up to eight values are one launch.
 
-#include <engram/device/ops/rows.hpp>
+#include <engram/device/copy_columns.hpp>
 #include <engram/graph/ops/clear_rows.hpp>
 
 namespace engram {

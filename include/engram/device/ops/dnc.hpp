@@ -8,81 +8,9 @@
 // cumulative product is short and one lane's. Links are updated a thread an entry and read by batched products.
 
 #include <engram/device/kernel.hpp>
-#include <engram/device/ops/rows.hpp>
 #include <engram/graph/ops/dnc.hpp>
 
 namespace engram {
-
-// --- content weights ---
-
-/// A block a head.
-template <class Real>
-struct content_weights_forward {
-    static constexpr int lanes = 32;
-    device_rows<Real> cosine, strength, out;
-    Real offset;
-    template <class Block>
-    ENGRAM_HD void operator()(Block& block, int index) const {
-        const int heads = strength.width, row = index / heads, h = index % heads, N = cosine.width / heads;
-        const Real* const c = cosine.row(row) + h * N;
-        Real* const w = out.row(row) + h * N;
-        const Real sharp = softplus(strength.row(row)[h] + offset);
-        block_for(block, N, [=](int n) { w[n] = sharp * c[n]; });
-        block_maths<softmax_row>::forward(block, static_cast<const Real*>(w), N, w);
-    }
-};
-
-template <class Real>
-struct content_weights_backward {
-    static constexpr int lanes = 32;
-    device_rows<Real> cosine, strength, out, d_out, d_cosine, d_strength;
-    Real offset;
-    template <class Block>
-    ENGRAM_HD void operator()(Block& block, int index) const {
-        const int heads = strength.width, row = index / heads, h = index % heads, N = cosine.width / heads;
-        const Real *const c = cosine.row(row) + h * N, *const w = out.row(row) + h * N;
-        const Real* const dw = d_out.row(row) + h * N;
-        const Real raw = strength.row(row)[h] + offset, sharp = softplus(raw);
-        const Real mean = block_sum(block, N, [=](int n) { return dw[n] * w[n]; });
-        const device_rows<Real> to_cosine = d_cosine, to_strength = d_strength;
-        if (to_strength.wanted()) {
-            const Real sum = block_sum(block, N, [=](int n) { return w[n] * (dw[n] - mean) * c[n]; });
-            block_for(block, 1, [=](int) { to_strength.take(row, h, sum * logistic(raw)); });
-        }
-        if (to_cosine.wanted())
-            block_for(block, N, [=](int n) { to_cosine.take(row, h * N + n, sharp * w[n] * (dw[n] - mean)); });
-    }
-};
-
-template <device_backend Backend>
-struct content_weights_kernel<Backend> final : device_kernel<Backend> {
-    using real = typename Backend::real;
-
-    content_weights_kernel(const binder<Backend>& b, double o)
-        : device_kernel<Backend>(b),
-          offset(static_cast<real>(o)),
-          cosine(b.in(0)),
-          strength(b.in(1)),
-          d_cosine(b.d_in(0)),
-          d_strength(b.d_in(1)),
-          out(b.out(0)),
-          d_out(b.d_out(0)) {}
-    void forward(int t, int steps) override {
-        this->launch_blocks(steps, strength.width, 32,
-                            content_weights_forward<real>{{cosine, t}, {strength, t}, {out, t}, offset});
-    }
-    void backward(int t, int steps) override {
-        if (!d_out) return;
-        this->launch_blocks(
-            steps, strength.width, 32,
-            content_weights_backward<real>{
-                {cosine, t}, {strength, t}, {out, t}, {d_out, t}, {d_cosine, t}, {d_strength, t}, offset});
-    }
-
-private:
-    real offset;
-    operand<real> cosine, strength, d_cosine, d_strength, out, d_out;
-};
 
 // --- allocation ---
 

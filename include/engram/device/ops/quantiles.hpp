@@ -5,23 +5,9 @@
 // one number comes of all atoms.
 
 #include <engram/device/kernel.hpp>
-#include <engram/device/ops/rows.hpp>
 #include <engram/graph/ops/quantiles.hpp>
 
 namespace engram {
-
-template <>
-struct block_maths<largest_row> {
-    template <class Block, class Real>
-    static ENGRAM_HD void forward(Block& block, const Real* x, int n, Real* y) {
-        const Real top = block_max(block, n, [=](int f) { return x[f]; });
-        block_for(block, 1, [=](int) { *y = top; });
-    }
-    template <class Block, class Real>
-    static ENGRAM_HD void slopes(Block& block, const Real*, const Real*, int n, device_rows<Real> dx, int row) {
-        block_for(block, n, [=](int f) { dx.take(row, f, Real(0)); });
-    }
-};
 
 /// Atom i's share of the loss, and its slope.
 template <class Real>

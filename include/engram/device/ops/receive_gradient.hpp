@@ -3,8 +3,8 @@
 
 // receive_gradient on a device: the host's gradient is added where it belongs.
 
+#include <engram/device/copy_columns.hpp>
 #include <engram/device/kernel.hpp>
-#include <engram/device/ops/rows.hpp>
 #include <engram/graph/ops/receive_gradient.hpp>
 
 namespace engram {

@@ -8,10 +8,28 @@
 
 #include <string>
 
-#include <engram/device/ops/rows.hpp>
+#include <engram/device/kernel.hpp>
 #include <engram/graph/ops/table_product.hpp>
 
 namespace engram {
+
+/// Each number of the table looks for the rows that used it: no two threads add to one place, in a fixed order.
+template <class Real>
+struct embed_gather {
+    device_rows<Real> index, d_out;
+    int rows;
+    Real* d_table;
+    bool accumulate;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const std::ptrdiff_t entry = i / d_out.width, column = i % d_out.width;
+        Real sum = 0;
+        for (int r = 0; r < rows; ++r) {
+            const Real at = *index.row(r);
+            if (at >= 0 && static_cast<int>(at) == entry) sum += d_out.row(r)[column];
+        }
+        give(d_table[i], accumulate, sum);
+    }
+};
 
 /// y[r, c] = bias[c], or zero.
 template <class Real>

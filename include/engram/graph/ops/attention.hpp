@@ -6,7 +6,7 @@
 // A step sees itself and the earlier steps of its own episode in the unroll; what came before the unroll is not there.
 // Each batch row is its own, so the operation may be sharded. It stands outside scans.
 
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 #include <engram/kernels/attention.hpp>
 
 namespace engram {

@@ -13,7 +13,7 @@
 
 #include <atomic>
 
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 
 namespace engram {
 

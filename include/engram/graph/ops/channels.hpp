@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <engram/graph/image_shape.hpp>
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 
 namespace engram {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 
 namespace engram {
 

@@ -11,7 +11,7 @@
 // T * B images, after a time loop.
 
 #include <engram/graph/image_shape.hpp>
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 #include <engram/kernels/convolution.hpp>
 #include <engram/kernels/pooling.hpp>
 

@@ -5,7 +5,7 @@
 //
 // Each batch row is scored by itself (negatives come from the same trajectory), so the operation may be sharded.
 
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 #include <engram/kernels/cpc_scores.hpp>
 
 namespace engram {

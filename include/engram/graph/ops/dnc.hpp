@@ -1,10 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// What a DNC's memory needs besides matrix_memory.hpp: content weights, allocation and temporal links (facts 4.6;
-// equations in kernels/dnc_allocate.hpp and kernels/dnc_link.hpp).
+// What a DNC's memory needs besides matrix_memory.hpp and operations/content_weights.hpp: allocation and temporal links
+// (facts 4.6; equations in kernels/dnc_allocate.hpp and kernels/dnc_link.hpp).
 //
-//   content_weights cosines [., H * N], strengths [., H]                 -> softmax(softplus(strength + offset) cosine)
 //   dnc_allocate    usage [., N]                                         -> allocation weights [., N]
 //   temporal_link   write weights, precedence [., N], read weights [., R * N]
 //                                                                        -> forward, backward [., R * N]
@@ -25,83 +24,6 @@
 #include <engram/kernels/dnc_link.hpp>
 
 namespace engram {
-
-// --- content weights ---
-
-template <class Backend>
-struct content_weights_kernel final : kernel<Backend> {
-    using real = typename Backend::real;
-    using lanes = pack<real>;
-
-    content_weights_kernel(const binder<Backend>& b, double o)
-        : batch(b.batch()),
-          offset(static_cast<real>(o)),
-          cosine(b.in(0)),
-          strength(b.in(1)),
-          d_cosine(b.d_in(0)),
-          d_strength(b.d_in(1)),
-          out(b.out(0)),
-          d_out(b.d_out(0)),
-          heads(strength.width),
-          slots(cosine.width / heads),
-          slope(b.needs_backward() ? static_cast<std::size_t>(slots) : 0) {}
-    void forward(int t, int steps) override {
-        for (int r = 0; r < steps * batch; ++r)
-            for (int h = 0; h < heads; ++h) {
-                const lanes sharp(softplus(raw(t, r, h)));
-                const real* const c = cosine.at(t) + r * cosine.stride + h * slots;
-                real* const w = out.at(t) + r * out.stride + h * slots;
-                for (int n = 0; n < slots; n += lanes::width) {
-                    const int count = std::min(slots - n, lanes::width);
-                    (sharp * lanes::load(c + n, count)).store(w + n, count);
-                }
-                softmax_row::forward(static_cast<const real*>(w), slots, w);
-            }
-    }
-    void backward(int t, int steps) override {
-        if (!d_out) return;
-        for (int r = 0; r < steps * batch; ++r)
-            for (int h = 0; h < heads; ++h) {
-                const real* const c = cosine.at(t) + r * cosine.stride + h * slots;
-                softmax_row::slopes(static_cast<const real*>(out.at(t) + r * out.stride + h * slots),
-                                    static_cast<const real*>(d_out.at(t) + r * d_out.stride + h * slots), slots,
-                                    slope.data());
-                if (d_strength)
-                    give(d_strength.at(t)[r * d_strength.stride + h], d_strength.accumulate,
-                         dot(static_cast<const real*>(slope.data()), c, slots) * logistic(raw(t, r, h)));
-                if (!d_cosine) continue;
-                const lanes sharp(softplus(raw(t, r, h)));
-                real* const dc = d_cosine.at(t) + r * d_cosine.stride + h * slots;
-                for (int n = 0; n < slots; n += lanes::width) {
-                    const int count = std::min(slots - n, lanes::width);
-                    const lanes d = sharp * lanes::load(slope.data() + n, count);
-                    (d_cosine.accumulate ? lanes::load(dc + n, count) + d : d).store(dc + n, count);
-                }
-            }
-    }
-
-private:
-    real raw(int t, int r, int h) const { return strength.at(t)[r * strength.stride + h] + offset; }
-
-    int batch;
-    real offset;
-    operand<real> cosine, strength, d_cosine, d_strength, out, d_out;
-    int heads, slots;
-    aligned_vector<real> slope;
-};
-
-/// [., H * N]: softmax over the N slots of each head of its cosines [., H * N], sharpened by softplus(strength +
-/// offset), strengths [., H] (facts 4.6).
-template <class Backend>
-var<Backend> content_weights(const std::string& name, const var<Backend>& cosine, const var<Backend>& strength,
-                             double offset = 0) {
-    graph<Backend>& g = *cosine.owner;
-    require(cosine.width % strength.width == 0, g.full_name(name), ": cosines of ", cosine.width,
-            " columns do not divide among ", strength.width, " strengths");
-    auto op = make_operation<content_weights_kernel>(g, name, {cosine, strength}, offset);
-    const extent rows = g.common_rows(op->inputs);
-    return g.add(std::move(op), {cosine.width}, rows)[0];
-}
 
 // --- allocation ---
 

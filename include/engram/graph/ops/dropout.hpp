@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 #include <engram/kernels/philox_words.hpp>
 
 namespace engram {

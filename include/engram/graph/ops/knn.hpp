@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include <engram/graph/ops/rows.hpp>
 #include <engram/graph/ops/weight_rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 #include <engram/kernels/knn.hpp>
 #include <engram/kernels/product.hpp>
 

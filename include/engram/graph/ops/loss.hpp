@@ -3,7 +3,7 @@
 
 // loss: a named, weighted term of what is minimised.
 
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 
 namespace engram {
 

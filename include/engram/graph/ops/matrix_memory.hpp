@@ -11,7 +11,7 @@
 // The word W is given; N, R and H follow from the widths. All gradients go on to all inputs. The state keeps M of every
 // step, so nothing but the norms of the cosines is saved besides.
 
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 #include <engram/kernels/matrix_memory.hpp>
 
 namespace engram {

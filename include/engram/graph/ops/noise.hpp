@@ -13,7 +13,7 @@
 // Programs of one graph at equal replay counts draw equal noise. Noise is a constant: it has no gradient.
 
 #include <engram/core/philox.hpp>
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 
 namespace engram {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include <engram/core/pack.hpp>
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 
 namespace engram {
 
@@ -49,18 +49,6 @@ Real quantile_huber(const Real* z, const Real* y, int n, Real kappa, Real* slope
     }
     return total;
 }
-
-/// The largest of a row, as a constant (graph/ops/rows.hpp).
-struct largest_row {
-    template <class Real>
-    static void forward(const Real* x, int n, Real* y) {
-        *y = *std::max_element(x, x + n);
-    }
-    template <class Real>
-    static void slopes(const Real*, const Real*, int n, Real* dx) {
-        std::fill_n(dx, n, Real(0));
-    }
-};
 
 /// ln(sigma sqrt(2 pi e)) of n atoms, in nats.
 template <class Real>

@@ -8,7 +8,7 @@
 // backward(). The value of the term means nothing to a run; it is what makes the operation one like any other, central
 // differences included.
 
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 
 namespace engram {
 

@@ -4,7 +4,7 @@
 // V-trace targets and advantages of an unroll as an operation (facts 1.5, errata M16), and those of generalised
 // advantage estimation; all are constants.
 
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 #include <engram/kernels/scan_returns.hpp>
 
 namespace engram {

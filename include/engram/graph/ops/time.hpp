@@ -7,7 +7,7 @@
 // stands outside scans; inside one, carry the variable as a state. The gradient is the shift back, zero at the last
 // step.
 
-#include <engram/graph/ops/rows.hpp>
+#include <engram/graph/simple_operation.hpp>
 
 namespace engram {
 

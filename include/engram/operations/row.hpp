@@ -1,0 +1,248 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// What the body of an operation is given: its operands at one row, and the row itself, which says how columns are gone
+// through. A body is written once:
+//
+//   row.each(n, [&](auto i) { o.y.put(i, 2 * o.x[i]); });                 // columns 0 .. n - 1, in no order
+//   const auto mean = row.mean(n, [&](auto i) { return o.x[i]; });        // equal for all lanes; so are sum and largest
+//   row.once([&] { o.moments.put(0, mean); });                            // what is one number a row
+//
+// On the host `i` is a pack of columns, on a device one column; o.x[i] is a pack or a number, and numbers of any kind
+// meet in one expression (core/pack.hpp). A device runs each, sum, mean, largest and once with all lanes of a block, each call
+// ended by all before the next one begins, so every lane has to reach it.
+
+#include <limits>
+#include <string>
+
+#include <engram/core/error.hpp>
+#include <engram/core/pack.hpp>
+#include <engram/device/executor.hpp>
+#include <engram/kernels/rows.hpp>
+
+namespace engram {
+
+namespace internal {
+
+/// A pack of columns from `first` on, all of them inside the row.
+struct whole_pack {
+    int first;
+    friend ENGRAM_SIMD whole_pack operator+(whole_pack i, int columns) { return {i.first + columns}; }
+};
+/// The last `count` columns.
+struct part_of_pack {
+    int first, count;
+    friend ENGRAM_SIMD part_of_pack operator+(part_of_pack i, int columns) { return {i.first + columns, i.count}; }
+};
+
+}  // namespace internal
+
+/// Columns of one row: where they lie, and how to come to another row.
+template <class Real>
+struct row_columns {
+    Real* data = nullptr;
+    std::ptrdiff_t stride = 0, step = 0;  // numbers from row to row, from a time step to the next
+    int width = 0;
+    bool accumulate = false;  // a gradient to which other operations give too
+
+    ENGRAM_HD constexpr explicit operator bool() const { return data != nullptr; }
+
+    ENGRAM_HD Real operator[](int i) const { return data[i]; }
+    ENGRAM_SIMD pack<Real> operator[](internal::whole_pack i) const { return pack<Real>::load(data + i.first); }
+    ENGRAM_SIMD pack<Real> operator[](internal::part_of_pack i) const {
+        return pack<Real>::load(data + i.first, i.count);
+    }
+
+    /// Stores v, or adds it, as the plan has it; nothing where nobody wants it. Once for every column of a row.
+    ENGRAM_HD void put(int i, Real v) const {
+        if (data) give(data[i], accumulate, v);
+    }
+    ENGRAM_SIMD void put(internal::whole_pack i, pack<Real> v) const {
+        if (data) (accumulate ? v + (*this)[i] : v).store(data + i.first);
+    }
+    ENGRAM_SIMD void put(internal::part_of_pack i, pack<Real> v) const {
+        if (data) (accumulate ? v + (*this)[i] : v).store(data + i.first, i.count);
+    }
+
+    /// To the row `rows` further and the piece `pieces` further in a row.
+    ENGRAM_HD void move(std::ptrdiff_t rows, int pieces) {
+        if (data) data += rows * stride + pieces * width;
+    }
+};
+
+// --- operands: members of a body's `operands` ---
+
+/// Columns [width] that are read, and their gradient `d`.
+template <class Real>
+struct input_row : row_columns<Real> {
+    row_columns<Real> d;
+};
+/// Columns that are read and get no gradient: an index, a reset.
+template <class Real>
+struct constant_row : row_columns<Real> {};
+/// Columns that are written; `d` is what comes back.
+template <class Real>
+struct output_row : row_columns<Real> {
+    row_columns<Real> d;
+};
+/// A parameter [entries, width], the same for all rows; its gradient is what a body's `slopes` adds.
+template <class Real>
+struct weight_row : row_columns<Real> {
+    row_columns<Real> d;
+};
+/// `Count` numbers a row that the backward sweep finds again.
+template <class Real, int Count>
+struct kept_row : row_columns<Real> {};
+/// Count inputs.
+template <class Real, int Count>
+struct input_array {
+    input_row<Real> parts[Count];
+    ENGRAM_HD constexpr const input_row<Real>& operator[](int k) const { return parts[k]; }
+};
+/// One of a list of inputs, and the columns of those ahead of it.
+template <class Real>
+struct listed_input : input_row<Real> {
+    int before = 0;
+};
+/// The inputs that are left, some at a time: parts[k], k < count, is number first + k of `all`.
+template <class Real>
+struct input_list {
+    static constexpr int most = 8;
+    int first = 0, count = 0, all = 0;
+    listed_input<Real> parts[most];
+};
+
+// --- rows ---
+
+/// A row on the host.
+template <class Real>
+class host_row {
+    using P = pack<Real>;
+
+public:
+    explicit host_row(const std::string& operation, P* room = nullptr) : operation_(&operation), totals_(room) {}
+
+    template <class Body>
+    ENGRAM_SIMD void each(int n, Body body) const {
+        int c = 0;
+        for (; c + P::width <= n; c += P::width) body(internal::whole_pack{c});
+        if (c < n) body(internal::part_of_pack{c, n - c});
+    }
+    template <class Term>
+    ENGRAM_SIMD Real sum(int n, Term term) const {
+        P total(0);
+        int c = 0;
+        for (; c + P::width <= n; c += P::width) total += P(term(internal::whole_pack{c}));
+        if (c < n) total += inside(n - c, term(internal::part_of_pack{c, n - c}), Real(0));
+        return total.sum();
+    }
+    template <class Term>
+    ENGRAM_SIMD Real mean(int n, Term term) const {
+        return sum(n, term) / static_cast<Real>(n);
+    }
+    template <class Term>
+    ENGRAM_SIMD Real largest(int n, Term term) const {
+        constexpr Real least = -std::numeric_limits<Real>::infinity();
+        P top(least);
+        int c = 0;
+        for (; c + P::width <= n; c += P::width) top = max(top, P(term(internal::whole_pack{c})));
+        if (c < n) top = max(top, inside(n - c, term(internal::part_of_pack{c, n - c}), least));
+        Real most = top[0];
+        for (int lane = 1; lane < P::width; ++lane) most = max(most, top[lane]);
+        return most;
+    }
+    /// `count` sums at once: terms(i, add) calls add(k, number), then done(k, sum k) is called for every k.
+    template <class Terms, class Done>
+    ENGRAM_SIMD void sums(int count, int n, Terms terms, Done done) const {
+        for (int k = 0; k < count; ++k) totals_[k] = P(0);
+        int c = 0;
+        for (; c + P::width <= n; c += P::width)
+            terms(internal::whole_pack{c}, [&](int k, P v) { totals_[k] += v; });
+        if (c < n)
+            terms(internal::part_of_pack{c, n - c},
+                  [&](int k, P v) { totals_[k] += inside(n - c, v, Real(0)); });
+        for (int k = 0; k < count; ++k) done(k, totals_[k].sum());
+    }
+    template <class Body>
+    ENGRAM_SIMD void once(Body body) const {
+        body();
+    }
+    /// The columns' own numbers.
+    static ENGRAM_SIMD P number(internal::whole_pack i) { return indices<Real>(i.first); }
+    static ENGRAM_SIMD P number(internal::part_of_pack i) { return indices<Real>(i.first); }
+
+    /// `value` as an index below `count`; throws where it is none.
+    int index(Real value, int count) const {
+        require(value >= 0 && static_cast<int>(value) < count, *operation_, ": index ", value, " is outside 0..",
+                count - 1);
+        return static_cast<int>(value);
+    }
+
+private:
+    static ENGRAM_SIMD P inside(int count, P v, Real other) {
+        return select(indices<Real>(0) < P(static_cast<Real>(count)), v, P(other));
+    }
+    const std::string* operation_;
+    P* totals_;
+};
+
+/// A row as a block of a device.
+template <class Block>
+class block_row {
+    using Real = typename Block::real;
+
+public:
+    ENGRAM_HD explicit block_row(Block& block, int* alarm = nullptr) : block_(&block), alarm_(alarm) {}
+
+    template <class Body>
+    ENGRAM_HD void each(int n, Body body) const {
+        block_for(*block_, n, body);
+    }
+    template <class Term>
+    ENGRAM_HD Real sum(int n, Term term) const {
+        return block_sum(*block_, n, term);
+    }
+    template <class Term>
+    ENGRAM_HD Real mean(int n, Term term) const {
+        return sum(n, term) / static_cast<Real>(n);
+    }
+    template <class Term>
+    ENGRAM_HD Real largest(int n, Term term) const {
+        return block_max(*block_, n, term);
+    }
+    template <class Terms, class Done>
+    ENGRAM_HD void sums(int count, int n, Terms terms, Done done) const {
+        constexpr int lanes = Block::lanes;
+        Real* const partial = block_->scratch;
+        block_->each([&](int lane) {
+            for (int k = 0; k < count; ++k) partial[k * lanes + lane] = 0;
+            for (int i = lane; i < n; i += lanes) terms(i, [&](int k, Real v) { partial[k * lanes + lane] += v; });
+        });
+        for (int half = lanes / 2; half > 0; half /= 2)
+            block_->each([&](int lane) {
+                for (int k = 0; lane < half && k < count; ++k)
+                    partial[k * lanes + lane] += partial[k * lanes + lane + half];
+            });
+        block_for(*block_, count, [&](int k) { done(k, partial[k * lanes]); });
+    }
+    template <class Body>
+    ENGRAM_HD void once(Body body) const {
+        block_->each([&](int lane) {
+            if (lane == 0) body();
+        });
+    }
+    static ENGRAM_HD Real number(int i) { return static_cast<Real>(i); }
+
+    /// -1 where `value` is no index below `count`, which raises the alarm.
+    ENGRAM_HD int index(Real value, int count) const {
+        if (value >= 0 && value < static_cast<Real>(count)) return static_cast<int>(value);
+        *alarm_ = 1;
+        return -1;
+    }
+
+private:
+    Block* block_;
+    int* alarm_;
+};
+
+}  // namespace engram
