@@ -18,13 +18,13 @@ struct concatenate_rows {
         input_list<Real> x;
         output_row<Real> y;
     };
-    static constexpr void forward(auto row, const auto& o, settings) {
+    static ENGRAM_HD void forward(auto row, const auto& o, settings) {
         for (int k = 0; k < o.x.count; ++k) {
             const auto& x = o.x.parts[k];
             row.each(x.width, [&](auto i) { o.y.put(i + x.before, x[i]); });
         }
     }
-    static constexpr void backward(auto row, const auto& o, settings) {
+    static ENGRAM_HD void backward(auto row, const auto& o, settings) {
         for (int k = 0; k < o.x.count; ++k) {
             const auto& x = o.x.parts[k];
             if (x.d) row.each(x.width, [&](auto i) { x.d.put(i, o.y.d[i + x.before]); });

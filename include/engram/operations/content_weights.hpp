@@ -22,12 +22,12 @@ struct content_weights_rows {
         output_row<Real> y;
     };
     static constexpr int pieces(settings s, int) { return s.heads; }
-    static constexpr void forward(auto row, const auto& o, settings s) {
+    static ENGRAM_HD void forward(auto row, const auto& o, settings s) {
         const auto sharp = softplus(raw(o, s));
         row.each(o.y.width, [&](auto i) { o.y.put(i, sharp * o.cosine[i]); });
         softmax_columns(row, o.y.width, o.y, o.y);
     }
-    static constexpr void backward(auto row, const auto& o, settings s) {
+    static ENGRAM_HD void backward(auto row, const auto& o, settings s) {
         const int n = o.y.width;
         const auto strength = raw(o, s), sharp = softplus(strength);
         const auto mean = row.sum(n, [&](auto i) { return o.y[i] * o.y.d[i]; });
@@ -40,7 +40,7 @@ struct content_weights_rows {
     }
 
 private:
-    static constexpr auto raw(const auto& o, settings s) {
+    static ENGRAM_HD auto raw(const auto& o, settings s) {
         return o.strength[0] + static_cast<decltype(o.strength[0])>(s.offset);
     }
 };

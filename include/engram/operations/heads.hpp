@@ -47,16 +47,15 @@ struct mixture_rows {
         output_row<Real> y;
     };
     static constexpr int pieces(settings s, int) { return s.heads; }
-    static constexpr void forward(auto row, const auto& o, settings) {
+    static ENGRAM_HD void forward(auto row, const auto& o, settings) {
         row.each(o.y.width, [&](auto i) {
             auto sum = o.y[i] * 0;
             if (o.values.first > 0) sum = o.y[i];
-            for (int k = 0; k < o.values.count; ++k)
-                sum = sum + o.shares[o.values.first + k] * o.values.parts[k][i];
+            for (int k = 0; k < o.values.count; ++k) sum = sum + o.shares[o.values.first + k] * o.values.parts[k][i];
             o.y.put(i, sum);
         });
     }
-    static constexpr void backward(auto row, const auto& o, settings) {
+    static ENGRAM_HD void backward(auto row, const auto& o, settings) {
         const int n = o.y.width;
         for (int k = 0; k < o.values.count; ++k) {
             const auto& value = o.values.parts[k];
@@ -105,10 +104,10 @@ struct fold_rows {
     };
     static constexpr int sums(const settings& s, int) { return More * s.heads; }
 
-    static constexpr void forward(auto row, const auto& o, const settings& s) {
+    static ENGRAM_HD void forward(auto row, const auto& o, const settings& s) {
         row.each(o.y.width, [&](auto i) { o.y.put(i, before(s.heads, i, o, s, all{})); });
     }
-    static constexpr void backward(auto row, const auto& o, const settings& s) {
+    static ENGRAM_HD void backward(auto row, const auto& o, const settings& s) {
         row.sums(
             More * s.heads, o.y.width,
             [&](auto i, auto add) {
@@ -125,17 +124,17 @@ private:
     using all = std::make_integer_sequence<int, More>;
 
     /// Input k has one number a head.
-    static constexpr bool single(const auto& o, int k, const settings& s) {
+    static ENGRAM_HD bool single(const auto& o, int k, const settings& s) {
         return o.each[k].width == s.heads && o.y.width > 1;
     }
     /// What input k has for head h.
     template <class Number>
-    static constexpr Number number(int k, int h, auto i, const auto& o, const settings& s) {
+    static ENGRAM_HD Number number(int k, int h, auto i, const auto& o, const settings& s) {
         return single(o, k, s) ? Number(o.each[k][h]) : o.each[k][i + h * o.y.width];
     }
     /// What head h finds.
     template <int... K>
-    static constexpr auto before(int h, auto i, const auto& o, const settings& s, std::integer_sequence<int, K...>) {
+    static ENGRAM_HD auto before(int h, auto i, const auto& o, const settings& s, std::integer_sequence<int, K...>) {
         auto y = o.start[i];
         using N = decltype(y);
         for (int k = 0; k < h; ++k)
@@ -144,10 +143,10 @@ private:
     }
     /// Gives the inputs of head h their slopes, and the head ahead of it what is left of g.
     template <class N, int... K>
-    static constexpr N step_back(int h, auto i, const N& g, const auto& o, const settings& s, const auto& add,
+    static ENGRAM_HD N step_back(int h, auto i, const N& g, const auto& o, const settings& s, const auto& add,
                                  std::integer_sequence<int, K...>) {
-        const auto y = s.functor(make_input<0>(before(h, i, o, s, all{})),
-                                 make_input<K + 1>(number<N>(K, h, i, o, s))...);
+        const auto y =
+            s.functor(make_input<0>(before(h, i, o, s, all{})), make_input<K + 1>(number<N>(K, h, i, o, s))...);
         const auto send = [&](int k, const N& slope) {
             if (single(o, k, s))
                 add(k * s.heads + h, slope);

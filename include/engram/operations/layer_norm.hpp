@@ -3,8 +3,8 @@
 
 // Layer normalisation of a row of F columns:
 //
-//   z = (x - mean(x)) / sqrt(variance(x) + 1e-5),  y = gain z + bias        (population variance; gain 1, bias 0 at first)
-//   dx = (g - mean(g) - z mean(g z)) / sqrt(variance(x) + 1e-5),  g = gain dy
+//   z = (x - mean(x)) / sqrt(variance(x) + 1e-5),  y = gain z + bias        (population variance; gain 1, bias 0 at
+//   first) dx = (g - mean(g) - z mean(g z)) / sqrt(variance(x) + 1e-5),  g = gain dy
 //
 // A row of equal numbers gives the bias.
 
@@ -36,7 +36,7 @@ struct layer_norm_rows {
         kept_row<Real, 2> moments;  // mean, 1 / deviation
         output_row<Real> y;
     };
-    static constexpr void forward(auto row, const auto& o, settings) {
+    static ENGRAM_HD void forward(auto row, const auto& o, settings) {
         const int n = o.x.width;
         const auto mean = row.mean(n, [&](auto i) { return o.x[i]; });
         const auto variance = row.mean(n, [&](auto i) { return square(o.x[i] - mean); });
@@ -47,7 +47,7 @@ struct layer_norm_rows {
             o.moments.put(1, scale);
         });
     }
-    static constexpr void backward(auto row, const auto& o, settings) {
+    static ENGRAM_HD void backward(auto row, const auto& o, settings) {
         const int n = o.x.width;
         const auto scale = o.moments[1];
         const auto g = [&](auto i) { return o.y.d[i] * o.gain[i]; };
@@ -55,13 +55,13 @@ struct layer_norm_rows {
         const auto tilt = row.mean(n, [&](auto i) { return g(i) * normal(o, i); });
         row.each(n, [&](auto i) { o.x.d.put(i, (g(i) - level - normal(o, i) * tilt) * scale); });
     }
-    static constexpr void slopes(const auto& o, auto i, auto add) {
+    static ENGRAM_HD void slopes(const auto& o, auto i, auto add) {
         add(o.gain, o.y.d[i] * normal(o, i));
         add(o.bias, o.y.d[i]);
     }
 
 private:
-    static constexpr auto normal(const auto& o, auto i) { return (o.x[i] - o.moments[0]) * o.moments[1]; }
+    static ENGRAM_HD auto normal(const auto& o, auto i) { return (o.x[i] - o.moments[0]) * o.moments[1]; }
 };
 
 /// [T, B, F]: the rows of x [T, B, F] with mean 0 and variance 1, times gain, plus bias.

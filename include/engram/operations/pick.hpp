@@ -20,11 +20,11 @@ struct pick_rows {
         constant_row<Real> index;
         output_row<Real> y;
     };
-    static constexpr void forward(auto row, const auto& o, settings) {
+    static ENGRAM_HD void forward(auto row, const auto& o, settings) {
         const int at = row.index(o.index[0], o.x.width);
         row.once([&] { o.y.put(0, select(at < 0, 0, o.x[at < 0 ? 0 : at])); });
     }
-    static constexpr void backward(auto row, const auto& o, settings) {
+    static ENGRAM_HD void backward(auto row, const auto& o, settings) {
         row.each(o.x.width, [&](auto i) { o.x.d.put(i, select(row.number(i) == o.index[0], o.y.d[0], 0)); });
     }
 };
@@ -36,7 +36,7 @@ struct one_hot_rows {
         constant_row<Real> index;
         output_row<Real> y;
     };
-    static constexpr void forward(auto row, const auto& o, settings) {
+    static ENGRAM_HD void forward(auto row, const auto& o, settings) {
         using Real = decltype(o.index[0]);
         row.each(o.y.width, [&](auto i) { o.y.put(i, select(row.number(i) == o.index[0], Real(1), Real(0))); });
     }
@@ -51,13 +51,13 @@ struct embed_rows {
         weight_row<Real> table;
         output_row<Real> y;
     };
-    static constexpr void forward(auto row, const auto& o, settings count) {
+    static ENGRAM_HD void forward(auto row, const auto& o, settings count) {
         const int at = row.index(o.index[0], count);
         if (!o.y || at < 0) return;  // an affine map multiplies the table instead
         row.each(o.y.width, [&](auto i) { o.y.put(i, o.table[i + at * o.y.width]); });
     }
-    static constexpr int taken_row(const auto& o) { return static_cast<int>(o.index[0]); }
-    static constexpr void slopes(const auto& o, auto i, auto add) { add(o.table, o.y.d[i]); }
+    static ENGRAM_HD int taken_row(const auto& o) { return static_cast<int>(o.index[0]); }
+    static ENGRAM_HD void slopes(const auto& o, auto i, auto add) { add(o.table, o.y.d[i]); }
 };
 
 /// [T, B, 1]: the column of x that `index` [T, B, 1] names in each row.

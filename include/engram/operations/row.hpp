@@ -5,15 +5,16 @@
 // through. A body is written once:
 //
 //   row.each(n, [&](auto i) { o.y.put(i, 2 * o.x[i]); });                 // columns 0 .. n - 1, in no order
-//   const auto mean = row.mean(n, [&](auto i) { return o.x[i]; });        // equal for all lanes; so are sum and largest
-//   row.once([&] { o.moments.put(0, mean); });                            // what is one number a row
+//   const auto mean = row.mean(n, [&](auto i) { return o.x[i]; });        // equal for all lanes; so are sum and
+//   largest row.once([&] { o.moments.put(0, mean); });                            // what is one number a row
 //
 // On the host `i` is a pack of columns, on a device one column; o.x[i] is a pack or a number, and numbers of any kind
-// meet in one expression (core/pack.hpp). A device runs each, sum, mean, largest and once with all lanes of a block, each call
-// ended by all before the next one begins, so every lane has to reach it.
+// meet in one expression (core/pack.hpp). A device runs each, sum, mean, largest and once with all lanes of a block,
+// each call ended by all before the next one begins, so every lane has to reach it.
 
 #include <limits>
 #include <string>
+#include <utility>
 
 #include <engram/core/error.hpp>
 #include <engram/core/pack.hpp>
@@ -34,6 +35,27 @@ struct part_of_pack {
     int first, count;
     friend ENGRAM_SIMD part_of_pack operator+(part_of_pack i, int columns) { return {i.first + columns, i.count}; }
 };
+
+/// The largest of all lanes, half of them against the other half.
+template <int Half, class Real>
+ENGRAM_SIMD Real largest_lane(pack<Real> v) {
+    if constexpr (Half == 0) {
+        return v[0];
+    } else {
+#if defined(__CUDACC__)
+        // nvcc 13 has an internal error at a shuffle whose lanes are a pack of arguments; the bits are the same.
+        pack<Real> other = v;
+        for (int i = 0; i < Half; ++i) other.lanes[i] = v.lanes[i + Half];
+        return largest_lane<Half / 2>(max(v, other));
+#else
+        return [&]<int... I>(std::integer_sequence<int, I...>) {
+            const pack<Real> other(__builtin_shufflevector(v.lanes, v.lanes, ((I + Half) % pack<Real>::width)...));
+            return largest_lane<Half / 2>(max(v, other));
+        }
+        (std::make_integer_sequence<int, pack<Real>::width>{});
+#endif
+    }
+}
 
 }  // namespace internal
 
@@ -65,9 +87,7 @@ struct row_columns {
     }
 
     /// To the row `rows` further and the piece `pieces` further in a row.
-    ENGRAM_HD void move(std::ptrdiff_t rows, int pieces) {
-        if (data) data += rows * stride + pieces * width;
-    }
+    ENGRAM_HD void move(std::ptrdiff_t rows, int pieces) { data += rows * stride + pieces * width; }
 };
 
 // --- operands: members of a body's `operands` ---
@@ -147,20 +167,16 @@ public:
         int c = 0;
         for (; c + P::width <= n; c += P::width) top = max(top, P(term(internal::whole_pack{c})));
         if (c < n) top = max(top, inside(n - c, term(internal::part_of_pack{c, n - c}), least));
-        Real most = top[0];
-        for (int lane = 1; lane < P::width; ++lane) most = max(most, top[lane]);
-        return most;
+        return internal::largest_lane<P::width / 2>(top);
     }
     /// `count` sums at once: terms(i, add) calls add(k, number), then done(k, sum k) is called for every k.
     template <class Terms, class Done>
     ENGRAM_SIMD void sums(int count, int n, Terms terms, Done done) const {
         for (int k = 0; k < count; ++k) totals_[k] = P(0);
         int c = 0;
-        for (; c + P::width <= n; c += P::width)
-            terms(internal::whole_pack{c}, [&](int k, P v) { totals_[k] += v; });
+        for (; c + P::width <= n; c += P::width) terms(internal::whole_pack{c}, [&](int k, P v) { totals_[k] += v; });
         if (c < n)
-            terms(internal::part_of_pack{c, n - c},
-                  [&](int k, P v) { totals_[k] += inside(n - c, v, Real(0)); });
+            terms(internal::part_of_pack{c, n - c}, [&](int k, P v) { totals_[k] += inside(n - c, v, Real(0)); });
         for (int k = 0; k < count; ++k) done(k, totals_[k].sum());
     }
     template <class Body>
@@ -172,13 +188,15 @@ public:
     static ENGRAM_SIMD P number(internal::part_of_pack i) { return indices<Real>(i.first); }
 
     /// `value` as an index below `count`; throws where it is none.
-    int index(Real value, int count) const {
-        require(value >= 0 && static_cast<int>(value) < count, *operation_, ": index ", value, " is outside 0..",
-                count - 1);
+    ENGRAM_SIMD int index(Real value, int count) const {
+        if (!(value >= 0 && value < static_cast<Real>(count))) refuse(value, count);
         return static_cast<int>(value);
     }
 
 private:
+    [[gnu::noinline, gnu::cold, noreturn]] void refuse(Real value, int count) const {
+        fail(*operation_, ": index ", value, " is outside 0..", count - 1);
+    }
     static ENGRAM_SIMD P inside(int count, P v, Real other) {
         return select(indices<Real>(0) < P(static_cast<Real>(count)), v, P(other));
     }

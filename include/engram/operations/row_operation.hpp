@@ -10,10 +10,10 @@
 //           input_row<Real> x;
 //           output_row<Real> y;
 //       };
-//       static constexpr void forward(auto row, const auto& o, settings) {
+//       static ENGRAM_HD void forward(auto row, const auto& o, settings) {
 //           row.each(o.y.width, [&](auto i) { o.y.put(i, 2 * o.x[i]); });
 //       }
-//       static constexpr void backward(auto row, const auto& o, settings) {
+//       static ENGRAM_HD void backward(auto row, const auto& o, settings) {
 //           row.each(o.y.width, [&](auto i) { o.x.d.put(i, 2 * o.y.d[i]); });
 //       }
 //   };
@@ -54,8 +54,13 @@ inline constexpr bool is_weight = false;
 template <class Real>
 inline constexpr bool is_weight<weight_row<Real>> = true;
 
+template <class Body, class Real>
+concept trains_parameters = requires(const typename Body::template operands<Real>& o) {
+    Body::slopes(o, 0, [](const auto&, Real) {});
+};
+
 template <class Body, class O>
-ENGRAM_HD constexpr int taken_row(const O& o) {
+ENGRAM_HD int taken_row(const O& o) {
     if constexpr (requires { Body::taken_row(o); })
         return Body::taken_row(o);
     else
@@ -97,8 +102,7 @@ public:
     using at_row = operands_at<real, Body>;
 
     bound_operands(const binder<Backend>& b, const typename Body::settings& settings) : binder_(b) {
-        if constexpr (requires { Body::pieces(settings, 0); })
-            pieces = Body::pieces(settings, b.op().inputs[0].width);
+        if constexpr (requires { Body::pieces(settings, 0); }) pieces = Body::pieces(settings, b.op().inputs[0].width);
         for_members(first_.all, [&](auto& member) { bind(member); });
         inputs_want &= comes_back_;
         parameters_want &= comes_back_;
@@ -108,7 +112,8 @@ public:
     at_row at(int t, int round = 0) const {
         at_row o = first_;
         for_members(o.all, [&, k = std::size_t{0}](auto& member) mutable {
-            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, input_list<real>>) choose(member, round);
+            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, input_list<real>>)
+                choose(member, round);
             if constexpr (is_weight<std::remove_cvref_t<decltype(member)>> && !device_backend<Backend>)
                 member.data = const_cast<real*>(binder_.store().values(parameters_[k++]));
         });
@@ -200,7 +205,7 @@ private:
 };
 
 template <class Body, bool Backward, class Row, class O>
-ENGRAM_HD constexpr void run_body(Row row, const O& o, const typename Body::settings& s) {
+ENGRAM_HD void run_body(Row row, const O& o, const typename Body::settings& s) {
     if constexpr (!Backward)
         Body::forward(row, o, s);
     else if constexpr (requires { Body::backward(row, o, s); })
@@ -223,9 +228,12 @@ struct row_kernel final : kernel<Backend> {
     void backward(int t, int count) override {
         for (int round = 0; operands.inputs_want && round < operands.rounds(); ++round)
             run<true>(operands.at(t, round), count * batch);
-        if (!stepwise) gather(count * batch);
+        if constexpr (trains_parameters<Body, real>)
+            if (!stepwise) gather(count * batch);
     }
-    void after() override { gather(steps * batch); }
+    void after() override {
+        if constexpr (trains_parameters<Body, real>) gather(steps * batch);
+    }
 
 private:
     // Flat, since packs must not leave the registers between a body and its lambdas.
@@ -233,11 +241,17 @@ private:
     [[gnu::flatten]] void run(operands_at<real, Body> o, int rows) {
         const host_row<real> row(name, room.data());
         const typename Body::settings chosen = settings;
-        for (; rows > 0; --rows, o.move(1, -operands.pieces))
-            for (int piece = 0; piece < operands.pieces; ++piece, o.move(0, 1))
+        constexpr bool whole = !requires {
+            Body::pieces(chosen, 0);
+        };
+        const int pieces = whole ? 1 : operands.pieces;
+        for (; rows > 0; --rows, o.move(1, whole ? 0 : -pieces))
+            for (int piece = 0; piece < pieces; ++piece) {
                 run_body<Body, Backward>(row, o.all, chosen);
+                if (!whole) o.move(0, 1);
+            }
     }
-    [[gnu::flatten]] void gather(int rows) {
+    [[gnu::flatten]] void gather(int rows) requires trains_parameters<Body, real> {
         if (!operands.parameters_want) return;
         auto o = operands.at(0);
         for_members(o.all, [&](auto& member) {
@@ -249,10 +263,9 @@ private:
         for (; rows > 0; --rows, o.move(1, 0))
             if (const int entry = taken_row<Body>(o.all); entry >= 0)
                 row.each(operands.width, [&](auto i) {
-                    if constexpr (requires { Body::slopes(o.all, i, [](const auto&, pack<real>) {}); })
-                        Body::slopes(o.all, i, [&](const weight_row<real>& w, pack<real> slope) {
-                            w.d.put(i + entry * operands.width, slope);
-                        });
+                    Body::slopes(o.all, i, [&](const weight_row<real>& w, pack<real> slope) {
+                        w.d.put(i + entry * operands.width, slope);
+                    });
                 });
     }
 
@@ -315,19 +328,18 @@ struct row_kernel<Backend, Body> final : device_kernel<Backend> {
 
     row_kernel(const binder<Backend>& b, const typename Body::settings& s)
         : device_kernel<Backend>(b), settings(s), operands(b, s), stepwise(b.stepwise()) {
-        if constexpr (requires { Body::sums(s, 0); })
-            sums = Body::sums(s, static_cast<int>(b.op().inputs.size()));
+        if constexpr (requires { Body::sums(s, 0); }) sums = Body::sums(s, static_cast<int>(b.op().inputs.size()));
         if constexpr (requires { Body::checks_index; }) alarm = b.alarm("an index is out of range");
     }
     void forward(int t, int steps) override { run<false>(t, steps); }
     void backward(int t, int steps) override {
-        if constexpr (requires(host_row<real> row, const typename Body::template operands<real>& o) {
-                          Body::backward(row, o, settings);
-                      })
-            if (operands.inputs_want) run<true>(t, steps);
-        if (!stepwise) gather(steps);
+        if (operands.inputs_want) run<true>(t, steps);
+        if constexpr (trains_parameters<Body, real>)
+            if (!stepwise) gather(steps);
     }
-    void after() override { gather(this->all_steps); }
+    void after() override {
+        if constexpr (trains_parameters<Body, real>) gather(this->all_steps);
+    }
 
 private:
     template <bool Backward>
@@ -338,13 +350,10 @@ private:
                 row_block<real, Body, Backward>{operands.at(t, round), settings, operands.pieces, alarm});
     }
     void gather(int steps) {
-        if constexpr (requires(const typename Body::template operands<real>& o) {
-                          Body::slopes(o, 0, [](const auto&, real) {});
-                      })
-            if (operands.parameters_want)
-                this->on->launch_blocks(
-                    this->name, std::ptrdiff_t{operands.entries} * operands.width, gather_block<real, Body>::lanes,
-                    gather_block<real, Body>{operands.at(0), steps * this->batch, operands.width});
+        if (operands.parameters_want)
+            this->on->launch_blocks(this->name, std::ptrdiff_t{operands.entries} * operands.width,
+                                    gather_block<real, Body>::lanes,
+                                    gather_block<real, Body>{operands.at(0), steps * this->batch, operands.width});
     }
 
     typename Body::settings settings;
@@ -370,7 +379,7 @@ template <class Body, class Backend>
 std::vector<var<Backend>> add_rows(graph<Backend>& g, const std::string& name, const std::vector<var<Backend>>& inputs,
                                    const typename Body::settings& settings, const std::vector<int>& widths,
                                    const std::vector<parameter>& parameters = {},
-                                   const std::function<void(operation<Backend>&)>& mark = {}) {
+                                   const std::type_identity_t<std::function<void(operation<Backend>&)>>& mark = {}) {
     auto op = std::make_unique<row_operation<Backend, Body>>();
     op->name = name;
     op->settings = settings;

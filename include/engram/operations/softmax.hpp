@@ -27,46 +27,49 @@ struct grouped_rows {
 
 /// y = exp(x) / sum exp(x) of n columns, which may be x itself.
 template <class Row, class X, class Y>
-constexpr void softmax_columns(Row row, int n, const X& x, const Y& y) {
+ENGRAM_HD void softmax_columns(Row row, int n, const X& x, const Y& y) {
     const auto top = row.largest(n, [&](auto i) { return x[i]; });
-    row.each(n, [&](auto i) { y.put(i, exp(x[i] - top)); });
-    const auto sum = row.sum(n, [&](auto i) { return y[i]; });
+    const auto sum = row.sum(n, [&](auto i) {
+        const auto e = exp(x[i] - top);
+        y.put(i, e);
+        return e;
+    });
     row.each(n, [&](auto i) { y.put(i, y[i] / sum); });
 }
 
 struct softmax_rows : grouped_rows {
-    static constexpr void forward(auto row, const auto& o, settings s) { softmax_columns(row, s.columns, o.x, o.y); }
-    static constexpr void backward(auto row, const auto& o, settings s) {
+    static ENGRAM_HD void forward(auto row, const auto& o, settings s) { softmax_columns(row, s.columns, o.x, o.y); }
+    static ENGRAM_HD void backward(auto row, const auto& o, settings s) {
         const auto mean = row.sum(s.columns, [&](auto i) { return o.y[i] * o.y.d[i]; });
         row.each(s.columns, [&](auto i) { o.x.d.put(i, o.y[i] * (o.y.d[i] - mean)); });
     }
 };
 
 struct log_softmax_rows : grouped_rows {
-    static constexpr void forward(auto row, const auto& o, settings s) {
+    static ENGRAM_HD void forward(auto row, const auto& o, settings s) {
         const auto top = row.largest(s.columns, [&](auto i) { return o.x[i]; });
         const auto shift = top + log(row.sum(s.columns, [&](auto i) { return exp(o.x[i] - top); }));
         row.each(s.columns, [&](auto i) { o.y.put(i, o.x[i] - shift); });
     }
-    static constexpr void backward(auto row, const auto& o, settings s) {
+    static ENGRAM_HD void backward(auto row, const auto& o, settings s) {
         const auto sum = row.sum(s.columns, [&](auto i) { return o.y.d[i]; });
         row.each(s.columns, [&](auto i) { o.x.d.put(i, o.y.d[i] - exp(o.y[i]) * sum); });
     }
 };
 
 struct group_sum_rows : grouped_rows {
-    static constexpr void forward(auto row, const auto& o, settings s) {
+    static ENGRAM_HD void forward(auto row, const auto& o, settings s) {
         const auto sum = row.sum(s.columns, [&](auto i) { return o.x[i]; });
         row.once([&] { o.y.put(0, sum); });
     }
-    static constexpr void backward(auto row, const auto& o, settings s) {
+    static ENGRAM_HD void backward(auto row, const auto& o, settings s) {
         row.each(s.columns, [&](auto i) { o.x.d.put(i, o.y.d[0]); });
     }
 };
 
 /// The largest of a group, as a constant.
 struct largest_rows : grouped_rows {
-    static constexpr void forward(auto row, const auto& o, settings s) {
+    static ENGRAM_HD void forward(auto row, const auto& o, settings s) {
         const auto top = row.largest(s.columns, [&](auto i) { return o.x[i]; });
         row.once([&] { o.y.put(0, top); });
     }
