@@ -8,7 +8,6 @@
 #include <engram/device/ops/attention.hpp>
 #include <engram/device/ops/batch_norm.hpp>
 #include <engram/device/ops/channels.hpp>
-#include <engram/device/ops/clear_rows.hpp>
 #include <engram/device/ops/convolution.hpp>
 #include <engram/device/ops/cpc.hpp>
 #include <engram/device/ops/dnc.hpp>

@@ -14,8 +14,8 @@
 #include <engram/core/reflection.hpp>
 #include <engram/graph/graph.hpp>
 #include <engram/graph/image_shape.hpp>
-#include <engram/graph/ops/clear_rows.hpp>
 #include <engram/graph/ops/map.hpp>
+#include <engram/operations/clear_rows.hpp>
 
 namespace engram {
 

@@ -13,7 +13,7 @@ namespace engram {
 
 struct pick_rows {
     using settings = no_settings;
-    static constexpr bool checks_index = true;
+    static constexpr const char* index = "index";
     template <class Real>
     struct operands {
         input_row<Real> x;
@@ -44,7 +44,7 @@ struct one_hot_rows {
 
 struct embed_rows {
     using settings = int;  // rows of the table
-    static constexpr bool checks_index = true;
+    static constexpr const char* index = "index";
     template <class Real>
     struct operands {
         constant_row<Real> index;
@@ -53,8 +53,8 @@ struct embed_rows {
     };
     static ENGRAM_HD void forward(auto row, const auto& o, settings count) {
         const int at = row.index(o.index[0], count);
-        if (!o.y || at < 0) return;  // an affine map multiplies the table instead
-        row.each(o.y.width, [&](auto i) { o.y.put(i, o.table[i + at * o.y.width]); });
+        // Without a place for it an affine map multiplies the table instead.
+        row.each(o.y.width, [&](auto i) { o.y.put(i, at < 0 ? zero_of(o.table[i]) : o.table[i + at * o.y.width]); });
     }
     static ENGRAM_HD int taken_row(const auto& o) { return static_cast<int>(o.index[0]); }
     static ENGRAM_HD void slopes(const auto& o, auto i, auto add) { add(o.table, o.y.d[i]); }

@@ -132,6 +132,19 @@ struct input_list {
     listed_input<Real> parts[most];
 };
 
+/// The outputs that are left, beside the inputs of an input_list: number first + k belongs to input first + k.
+template <class Real>
+struct output_list {
+    int first = 0, count = 0;
+    output_row<Real> parts[input_list<Real>::most];
+};
+
+/// Zero of a kind of number, whatever its value.
+template <class Number>
+ENGRAM_HD Number zero_of(const Number&) {
+    return Number(0);
+}
+
 // --- rows ---
 
 /// A row on the host.
@@ -140,7 +153,9 @@ class host_row {
     using P = pack<Real>;
 
 public:
-    explicit host_row(const std::string& operation, P* room = nullptr) : operation_(&operation), totals_(room) {}
+    /// `kind` is what indices are called; room holds what `sums` sums up.
+    explicit host_row(const std::string& operation, const char* kind = "", P* room = nullptr)
+        : operation_(&operation), kind_(kind), totals_(room) {}
 
     template <class Body>
     ENGRAM_SIMD void each(int n, Body body) const {
@@ -195,12 +210,13 @@ public:
 
 private:
     [[gnu::noinline, gnu::cold, noreturn]] void refuse(Real value, int count) const {
-        fail(*operation_, ": index ", value, " is outside 0..", count - 1);
+        fail(*operation_, ": ", kind_, " ", value, " is outside 0..", count - 1);
     }
     static ENGRAM_SIMD P inside(int count, P v, Real other) {
         return select(indices<Real>(0) < P(static_cast<Real>(count)), v, P(other));
     }
     const std::string* operation_;
+    const char* kind_;
     P* totals_;
 };
 

@@ -26,7 +26,7 @@
 //   sums(settings, inputs)      sums that row.sums takes at once
 //   slopes(o, i, add)           add(o.w, number) for every parameter: what this row adds to its gradient in column i
 //   taken_row(o)                the row of the parameters that this row is about, -1 for none; without it 0
-//   checks_index = true         uses row.index
+//   index = "index"             uses row.index, and what it calls them
 //
 // The host calls a body for one row after the other; a device runs a block a row and piece. The gradients of parameters
 // are gathered after the rows: on the host row by row, on a device by a block a number, so that no two threads add to
@@ -59,6 +59,14 @@ concept trains_parameters = requires(const typename Body::template operands<Real
     Body::slopes(o, 0, [](const auto&, Real) {});
 };
 
+template <class Body>
+inline constexpr const char* index_kind = "";
+template <class Body>
+    requires requires {
+        Body::index;
+    }
+inline constexpr const char* index_kind<Body> = Body::index;
+
 template <class Body, class O>
 ENGRAM_HD int taken_row(const O& o) {
     if constexpr (requires { Body::taken_row(o); })
@@ -83,7 +91,9 @@ private:
         if constexpr (requires { m.d; }) m.d.move(rows, pieces);
     }
     static ENGRAM_HD void move(weight_row<Real>&, std::ptrdiff_t, int) {}
-    static ENGRAM_HD void move(input_list<Real>& m, std::ptrdiff_t rows, int pieces) {
+    template <template <class> class List>
+        requires(std::is_same_v<List<Real>, input_list<Real>> || std::is_same_v<List<Real>, output_list<Real>>)
+    static ENGRAM_HD void move(List<Real>& m, std::ptrdiff_t rows, int pieces) {
         for (int k = 0; k < m.count; ++k) move(m.parts[k], rows, pieces);
     }
     template <int Count>
@@ -112,8 +122,7 @@ public:
     at_row at(int t, int round = 0) const {
         at_row o = first_;
         for_members(o.all, [&, k = std::size_t{0}](auto& member) mutable {
-            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, input_list<real>>)
-                choose(member, round);
+            if constexpr (requires { choose(member, round); }) choose(member, round);
             if constexpr (is_weight<std::remove_cvref_t<decltype(member)>> && !device_backend<Backend>)
                 member.data = const_cast<real*>(binder_.store().values(parameters_[k++]));
         });
@@ -162,6 +171,9 @@ private:
         m.d = placed(binder_.d_out(outputs_++), pieces);
         comes_back_ |= static_cast<bool>(m.d);
     }
+    void bind(output_list<real>&) {
+        while (outputs_ < binder_.op().outputs.size()) bind(listed_outputs_.emplace_back());
+    }
     template <int Count>
     void bind(kept_row<real, Count>& m) {
         const std::ptrdiff_t row = std::ptrdiff_t{Count} * pieces, step = row * binder_.batch();
@@ -180,6 +192,12 @@ private:
         std::copy_n(listed_.begin() + m.first, m.count, m.parts);
     }
 
+    void choose(output_list<real>& m, int round) const {
+        m.first = round * input_list<real>::most;
+        m.count = std::min(static_cast<int>(listed_outputs_.size()) - m.first, input_list<real>::most);
+        std::copy_n(listed_outputs_.begin() + m.first, m.count, m.parts);
+    }
+
     template <class Member>
     static void start(Member& m, int t) {
         if (m) m.data += t * m.step;
@@ -187,7 +205,9 @@ private:
             if (m.d) m.d.data += t * m.d.step;
     }
     static void start(weight_row<real>&, int) {}
-    static void start(input_list<real>& m, int t) {
+    template <template <class> class List>
+        requires(std::is_same_v<List<real>, input_list<real>> || std::is_same_v<List<real>, output_list<real>>)
+    static void start(List<real>& m, int t) {
         for (int k = 0; k < m.count; ++k) start(m.parts[k], t);
     }
     template <int Count>
@@ -198,6 +218,7 @@ private:
     binder<Backend> binder_;
     at_row first_;
     std::vector<listed_input<real>> listed_;
+    std::vector<output_row<real>> listed_outputs_;
     std::vector<parameter> parameters_;
     std::size_t inputs_ = 0, outputs_ = 0;
     typename executor<Backend>::buffer room_;
@@ -239,7 +260,7 @@ private:
     // Flat, since packs must not leave the registers between a body and its lambdas.
     template <bool Backward>
     [[gnu::flatten]] void run(operands_at<real, Body> o, int rows) {
-        const host_row<real> row(name, room.data());
+        const host_row<real> row(name, index_kind<Body>, room.data());
         const typename Body::settings chosen = settings;
         constexpr bool whole = !requires {
             Body::pieces(chosen, 0);
@@ -329,7 +350,7 @@ struct row_kernel<Backend, Body> final : device_kernel<Backend> {
     row_kernel(const binder<Backend>& b, const typename Body::settings& s)
         : device_kernel<Backend>(b), settings(s), operands(b, s), stepwise(b.stepwise()) {
         if constexpr (requires { Body::sums(s, 0); }) sums = Body::sums(s, static_cast<int>(b.op().inputs.size()));
-        if constexpr (requires { Body::checks_index; }) alarm = b.alarm("an index is out of range");
+        if constexpr (requires { Body::index; }) alarm = b.alarm(std::string("an ") + Body::index + " is out of range");
     }
     void forward(int t, int steps) override { run<false>(t, steps); }
     void backward(int t, int steps) override {

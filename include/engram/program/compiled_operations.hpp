@@ -18,7 +18,6 @@
 #include <engram/encoder/small_conv.hpp>
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/attention.hpp>
-#include <engram/graph/ops/clear_rows.hpp>
 #include <engram/graph/ops/convolution.hpp>
 #include <engram/graph/ops/cpc.hpp>
 #include <engram/graph/ops/knn.hpp>
@@ -36,6 +35,7 @@
 #include <engram/memory/lru_access.hpp>
 #include <engram/memory/ntm.hpp>
 #include <engram/model/agent.hpp>
+#include <engram/operations/clear_rows.hpp>
 #include <engram/operations/concatenate.hpp>
 #include <engram/operations/content_weights.hpp>
 #include <engram/operations/heads.hpp>
@@ -52,7 +52,7 @@
     EXTERN template struct row_operation<BACKEND, log_softmax_rows>;                               \
     EXTERN template struct row_operation<BACKEND, softmax_rows>;                                   \
     EXTERN template struct row_operation<BACKEND, group_sum_rows>;                                 \
-    EXTERN template struct simple_operation<BACKEND, clear_rows_kernel, no_settings>;              \
+    EXTERN template struct row_operation<BACKEND, cleared_rows>;                                   \
     EXTERN template struct row_operation<BACKEND, pick_rows>;                                      \
     EXTERN template struct row_operation<BACKEND, one_hot_rows>;                                   \
     EXTERN template struct row_operation<BACKEND, embed_rows>;                                     \
@@ -125,11 +125,11 @@
     EXTERN template struct map_operation<BACKEND, lru_access::always_zero, 1>;                     \
     EXTERN template struct map_operation<BACKEND, lru_access::age, 1>;                             \
     EXTERN template struct row_operation<BACKEND, fold_rows<lru_access::count_use, 2>>;            \
-    EXTERN template struct simple_operation<BACKEND, write_slot_kernel, int>;                      \
+    EXTERN template struct row_operation<BACKEND, write_slot_rows>;                                \
     EXTERN template struct simple_operation<BACKEND, slot_attention_kernel, slot_attention_shape>; \
     EXTERN template struct simple_operation<BACKEND, quantile_huber_kernel, double>;               \
     EXTERN template struct simple_operation<BACKEND, ntm_address_kernel, ntm_address_shape>;       \
-    EXTERN template struct simple_operation<BACKEND, atoms_kernel, no_settings>;                   \
+    EXTERN template struct row_operation<BACKEND, atoms_rows>;                                     \
     EXTERN template struct simple_operation<BACKEND, atom_summary_kernel, bool>;                   \
     EXTERN template struct row_operation<BACKEND, largest_rows>;                                   \
     EXTERN template struct simple_operation<BACKEND, attention_kernel, attention_settings>;        \

@@ -5,10 +5,10 @@
 #include <doctest/doctest.h>
 
 #include <engram/graph/check_gradients.hpp>
-#include <engram/graph/ops/clear_rows.hpp>
 #include <engram/graph/ops/dnc.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/clear_rows.hpp>
 #include <engram/operations/content_weights.hpp>
 #include <engram/operations/heads.hpp>
 

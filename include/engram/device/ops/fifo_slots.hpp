@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// A memory of slots that is filled in turn, on a device: a block a row and head weighs the slots, a thread a number
-// writes them (equations: kernels/introspection.hpp).
+// Attention to a memory of slots that is filled in turn, on a device: a block a row and head (equations:
+// kernels/introspection.hpp).
 
 #include <engram/device/kernel.hpp>
 #include <engram/graph/ops/fifo_slots.hpp>
@@ -103,63 +103,6 @@ private:
     slot_attention_shape shape;
     operand<real> in, d_in, written, out, d_out;
     numbers totals;
-};
-
-/// The memory with one slot replaced, and backward what each of the two gets.
-template <class Real>
-struct slot_write {
-    device_rows<Real> memory, content, written, out;
-    int slots;
-    ENGRAM_HD int first(std::ptrdiff_t row) const {
-        const Real count = *written.row(row);
-        return count >= Real(0) && count < Real(1 << 24) ? static_cast<int>(count) % slots * content.width : 0;
-    }
-    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        const std::ptrdiff_t row = i / memory.width, column = i % memory.width, at = column - first(row);
-        const bool fresh = at >= 0 && at < content.width;
-        out.row(row)[column] = fresh ? content.row(row)[at] : memory.row(row)[column];
-    }
-};
-
-template <class Real>
-struct slot_write_gradient {
-    slot_write<Real> forward;
-    device_rows<Real> d_memory, d_content, d_out;
-    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        const std::ptrdiff_t row = i / d_out.width, column = i % d_out.width, at = column - forward.first(row);
-        const bool fresh = at >= 0 && at < forward.content.width;
-        const Real slope = d_out.row(row)[column];
-        if (d_memory.wanted()) d_memory.take(row, column, fresh ? Real(0) : slope);
-        if (d_content.wanted() && fresh) d_content.take(row, at, slope);
-    }
-};
-
-template <device_backend Backend>
-struct write_slot_kernel<Backend> final : device_kernel<Backend> {
-    using real = typename Backend::real;
-
-    write_slot_kernel(const binder<Backend>& b, int s)
-        : device_kernel<Backend>(b),
-          slots(s),
-          memory(b.in(0)),
-          content(b.in(1)),
-          written(b.in(2)),
-          d_memory(b.d_in(0)),
-          d_content(b.d_in(1)),
-          out(b.out(0)),
-          d_out(b.d_out(0)) {}
-    void forward(int t, int steps) override { this->launch(steps, memory.width, write(t)); }
-    void backward(int t, int steps) override {
-        if (d_out)
-            this->launch(steps, memory.width,
-                         slot_write_gradient<real>{write(t), {d_memory, t}, {d_content, t}, {d_out, t}});
-    }
-
-private:
-    slot_write<real> write(int t) const { return {{memory, t}, {content, t}, {written, t}, {out, t}, slots}; }
-
-    int slots;
-    operand<real> memory, content, written, d_memory, d_content, out, d_out;
 };
 
 }  // namespace engram

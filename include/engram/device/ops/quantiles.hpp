@@ -77,52 +77,6 @@ struct quantile_huber_kernel<Backend> final : device_kernel<Backend> {
     real kappa;
 };
 
-template <class Real>
-struct take_atoms {
-    device_rows<Real> in, action, out;
-    int* alarm;
-    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        const std::ptrdiff_t row = i / out.width, column = i % out.width;
-        const Real a = *action.row(row);
-        const bool there = a >= 0 && a < Real(in.width / out.width);
-        if (!there) *alarm = 1;
-        out.row(row)[column] = there ? in.row(row)[static_cast<int>(a) * out.width + column] : Real(0);
-    }
-};
-
-template <class Real>
-struct take_atoms_gradient {
-    device_rows<Real> action, d_out, d_in;
-    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        const std::ptrdiff_t row = i / d_in.width, column = i % d_in.width;
-        const Real a = *action.row(row);
-        const bool here = a >= 0 && a < Real(d_in.width / d_out.width) && static_cast<int>(a) == column / d_out.width;
-        d_in.take(row, column, here ? d_out.row(row)[column % d_out.width] : Real(0));
-    }
-};
-
-template <device_backend Backend>
-struct atoms_kernel<Backend> final : device_kernel<Backend> {
-    using real = typename Backend::real;
-
-    atoms_kernel(const binder<Backend>& b, no_settings)
-        : device_kernel<Backend>(b),
-          in(b.in(0)),
-          d_in(b.d_in(0)),
-          action(b.in(1)),
-          out(b.out(0)),
-          d_out(b.d_out(0)),
-          alarm(b.alarm("an action is out of range")) {}
-    void forward(int t, int steps) override {
-        this->launch(steps, out.width, take_atoms<real>{{in, t}, {action, t}, {out, t}, alarm});
-    }
-    void backward(int t, int steps) override {
-        if (d_in) this->launch(steps, in.width, take_atoms_gradient<real>{{action, t}, {d_out, t}, {d_in, t}});
-    }
-    operand<real> in, d_in, action, out, d_out;
-    int* alarm;
-};
-
 /// A thread a row and group of atoms: their mean, or the entropy of a normal distribution of their spread.
 template <class Real>
 struct summarise_rows {

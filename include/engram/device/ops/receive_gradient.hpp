@@ -3,7 +3,6 @@
 
 // receive_gradient on a device: the host's gradient is added where it belongs.
 
-#include <engram/device/copy_columns.hpp>
 #include <engram/device/kernel.hpp>
 #include <engram/graph/ops/receive_gradient.hpp>
 
@@ -28,6 +27,15 @@ struct gradient_product {
     }
 };
 
+template <class Real>
+struct hand_on {
+    device_rows<Real> given, d_in;
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const std::ptrdiff_t row = i / d_in.width, column = i % d_in.width;
+        d_in.take(row, column, given.row(row)[column]);
+    }
+};
+
 template <device_backend Backend>
 struct receive_gradient_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -40,9 +48,7 @@ struct receive_gradient_kernel<Backend> final : device_kernel<Backend> {
     }
     void backward(int t, int steps) override {
         if (!d_in) return;
-        copy_columns<real> all;
-        all.add({given, t}, {d_in, t});
-        this->launch(steps, in.width, all);
+        this->launch(steps, in.width, hand_on<real>{{given, t}, {d_in, t}});
     }
     operand<real> in, given, d_in;
     double* value;

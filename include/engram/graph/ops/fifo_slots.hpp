@@ -11,12 +11,13 @@
 
 #include <engram/graph/ops/matrix_memory.hpp>
 #include <engram/kernels/introspection.hpp>
+#include <engram/operations/row_operation.hpp>
 
 namespace engram {
 
 /// Writes so far; what is no count (NaN, a negative number) is none, so that no such state can lead outside a memory.
 template <class Real>
-int count_of(Real written) {
+ENGRAM_HD int count_of(Real written) {
     return written >= Real(0) && written < Real(1 << 24) ? static_cast<int>(written) : 0;
 }
 
@@ -87,49 +88,34 @@ var<Backend> slot_attention(const std::string& name, const var<Backend>& logits,
     return g.add(std::move(op), {logits.width}, rows)[0];
 }
 
-template <class Backend>
-struct write_slot_kernel final : kernel<Backend> {
-    using real = typename Backend::real;
-
-    write_slot_kernel(const binder<Backend>& b, int s)
-        : slots(s),
-          batch(b.batch()),
-          memory(b.in(0)),
-          content(b.in(1)),
-          written(b.in(2)),
-          d_memory(b.d_in(0)),
-          d_content(b.d_in(1)),
-          out(b.out(0)),
-          d_out(b.d_out(0)) {}
-    void forward(int t, int steps) override {
-        for (int r = 0; r < steps * batch; ++r) {
-            real* to = out.at(t) + r * out.stride;
-            std::copy_n(memory.at(t) + r * memory.stride, memory.width, to);
-            std::copy_n(content.at(t) + r * content.stride, content.width, to + column(t, r));
-        }
+struct write_slot_rows {
+    using settings = int;  // slots
+    template <class Real>
+    struct operands {
+        input_row<Real> memory, content;
+        constant_row<Real> written;
+        output_row<Real> y;
+    };
+    static ENGRAM_HD void forward(auto row, const auto& o, settings slots) {
+        const int first = slot(o, slots), word = o.content.width, rest = first + word;
+        row.each(first, [&](auto i) { o.y.put(i, o.memory[i]); });
+        row.each(word, [&](auto i) { o.y.put(i + first, o.content[i]); });
+        row.each(o.y.width - rest, [&](auto i) { o.y.put(i + rest, o.memory[i + rest]); });
     }
-    void backward(int t, int steps) override {
-        if (!d_out) return;
-        for (int r = 0; r < steps * batch; ++r) {
-            const real* from = d_out.at(t) + r * d_out.stride;
-            const int first = column(t, r), last = first + content.width;
-            if (d_content) give(d_content, t, r, 0, from + first, content.width);
-            if (!d_memory) continue;
-            give(d_memory, t, r, 0, from, first);
-            if (!d_memory.accumulate) std::fill_n(d_memory.at(t) + r * d_memory.stride + first, content.width, real(0));
-            give(d_memory, t, r, last, from + last, memory.width - last);
-        }
+    static ENGRAM_HD void backward(auto row, const auto& o, settings slots) {
+        const int first = slot(o, slots), word = o.content.width, rest = first + word;
+        row.each(first, [&](auto i) { o.memory.d.put(i, o.y.d[i]); });
+        row.each(word, [&](auto i) {
+            o.content.d.put(i, o.y.d[i + first]);
+            o.memory.d.put(i + first, zero_of(o.y.d[i]));
+        });
+        row.each(o.y.width - rest, [&](auto i) { o.memory.d.put(i + rest, o.y.d[i + rest]); });
     }
 
 private:
-    int column(int t, int r) const { return count_of(written.at(t)[r * written.stride]) % slots * content.width; }
-    static void give(const operand<real>& d, int t, int r, int offset, const real* from, int count) {
-        real* to = d.at(t) + r * d.stride + offset;
-        for (int f = 0; f < count; ++f) to[f] = d.accumulate ? to[f] + from[f] : from[f];
+    static ENGRAM_HD int slot(const auto& o, settings slots) {
+        return count_of(o.written[0]) % slots * o.content.width;
     }
-
-    int slots, batch;
-    operand<real> memory, content, written, d_memory, d_content, out, d_out;
 };
 
 /// The memory with slot `written` mod L replaced by `content`.
@@ -139,9 +125,7 @@ var<Backend> write_slot(const std::string& name, const var<Backend>& memory, con
     graph<Backend>& g = *memory.owner;
     const int slots = memory_slots(g.full_name(name), memory.width, content.width);
     require(written.width == 1, g.full_name(name), ": the count of writes must be one column, not ", written.width);
-    auto op = make_operation<write_slot_kernel>(g, name, {memory, content, stop_gradient(written)}, slots);
-    const extent rows = g.common_rows(op->inputs);
-    return g.add(std::move(op), {memory.width}, rows)[0];
+    return add_rows<write_slot_rows>(g, name, {memory, content, stop_gradient(written)}, slots, {memory.width})[0];
 }
 
 }  // namespace engram

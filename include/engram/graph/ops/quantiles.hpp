@@ -18,7 +18,7 @@
 #include <vector>
 
 #include <engram/core/pack.hpp>
-#include <engram/graph/simple_operation.hpp>
+#include <engram/operations/row_operation.hpp>
 
 namespace engram {
 
@@ -111,40 +111,26 @@ var<Backend> quantile_huber_loss(const std::string& name, const var<Backend>& z,
     return z.owner->add(std::move(op), {1}, rows)[0];
 }
 
-template <class Backend>
-struct atoms_kernel final : kernel<Backend> {
-    using real = typename Backend::real;
-
-    atoms_kernel(const binder<Backend>& b, no_settings)
-        : name(b.op().name),
-          batch(b.batch()),
-          in(b.in(0)),
-          d_in(b.d_in(0)),
-          action(b.in(1)),
-          out(b.out(0)),
-          d_out(b.d_out(0)) {}
-    void forward(int t, int steps) override {
-        const int actions = in.width / out.width;
-        for (int r = 0; r < steps * batch; ++r) {
-            const real a = action.at(t)[r * action.stride];
-            require(a >= 0 && static_cast<int>(a) < actions, name, ": action ", a, " is outside 0..", actions - 1);
-            std::copy_n(in.at(t) + r * in.stride + static_cast<int>(a) * out.width, out.width,
-                        out.at(t) + r * out.stride);
+struct atoms_rows {
+    using settings = no_settings;
+    static constexpr const char* index = "action";
+    template <class Real>
+    struct operands {
+        input_row<Real> z;
+        constant_row<Real> action;
+        output_row<Real> y;
+    };
+    static ENGRAM_HD void forward(auto row, const auto& o, settings) {
+        const int n = o.y.width, at = row.index(o.action[0], o.z.width / n);
+        row.each(n, [&](auto i) { o.y.put(i, at < 0 ? zero_of(o.z[i]) : o.z[i + at * n]); });
+    }
+    static ENGRAM_HD void backward(auto row, const auto& o, settings) {
+        const int n = o.y.width;
+        for (int a = 0; a * n < o.z.width; ++a) {
+            const bool taken = static_cast<int>(o.action[0]) == a;
+            row.each(n, [&](auto i) { o.z.d.put(i + a * n, taken ? o.y.d[i] : zero_of(o.y.d[i])); });
         }
     }
-    void backward(int t, int steps) override {
-        if (!d_in) return;
-        for (int r = 0; r < steps * batch; ++r) {
-            real* to = d_in.at(t) + r * d_in.stride;
-            if (!d_in.accumulate) std::fill_n(to, in.width, real(0));
-            to += static_cast<int>(action.at(t)[r * action.stride]) * out.width;
-            const real* from = d_out.at(t) + r * d_out.stride;
-            for (int i = 0; i < out.width; ++i) to[i] += from[i];
-        }
-    }
-    std::string name;
-    int batch;
-    operand<real> in, d_in, action, out, d_out;
 };
 
 /// [T, B, N]: the atoms of the action [T, B, 1] among z [T, B, A * N].
@@ -152,9 +138,7 @@ template <class Backend>
 var<Backend> atoms_of(const std::string& name, const var<Backend>& z, const var<Backend>& action, int atoms) {
     require(action.width == 1 && atoms > 0 && z.width % atoms == 0, z.owner->full_name(name), ": ", z.width,
             " columns are not a number of actions times ", atoms, " atoms");
-    auto op = make_operation<atoms_kernel>(*z.owner, name, {z, stop_gradient(action)}, no_settings{});
-    const extent rows = z.owner->common_rows(op->inputs);
-    return z.owner->add(std::move(op), {atoms}, rows)[0];
+    return add_rows<atoms_rows>(*z.owner, name, {z, stop_gradient(action)}, {}, {atoms})[0];
 }
 
 template <class Backend>
