@@ -242,7 +242,7 @@ std::vector<operation_line> operations_in(const fs::path& file, const std::strin
     std::vector<operation_line> all;
     const auto lines = read_lines(file);
     std::string said;
-    bool inside = false;  // of namespace detail
+    bool inside = false;  // of namespace detail or internal
     for (std::size_t i = 0; i < lines.size(); ++i) {
         if (!lines[i].starts_with(indent)) {
             if (lines[i].empty()) said.clear();
@@ -254,8 +254,8 @@ std::vector<operation_line> operations_in(const fs::path& file, const std::strin
             continue;
         }
         if (line.starts_with("template") || line.starts_with("    requires")) continue;
-        inside |= line == "namespace detail {";
-        inside &= line != "}  // namespace detail";
+        inside |= line == "namespace detail {" || line == "namespace internal {";
+        inside &= line != "}  // namespace detail" && line != "}  // namespace internal";
         std::smatch found;
         if (!inside && std::regex_search(line, found, function) && found.str(1) != "return") {
             operation_line f{found[2], "", in_short(found[1]), said, file.filename().string()};
@@ -306,10 +306,12 @@ TEST_CASE("the operations' table") {
     for (const auto* file : {"graph.hpp", "scan.hpp"})
         for (const auto& f : operations_in(graph / file, "")) add(f);
 
-    out += "\n## Of variables\n\nIn `engram/graph/ops/`.\n\n" + head;
+    out += "\n## Of variables\n\nIn `engram/operations/` and `engram/graph/ops/`.\n\n" + head;
     std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(graph / "ops")) files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
+    for (const auto& folder : {root() / "include/engram/operations", graph / "ops"})
+        for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+    std::sort(files.begin(), files.end(),
+              [](const fs::path& a, const fs::path& b) { return a.filename() < b.filename(); });
     // Of what begins with add_ or apply_, which others are made of, these three are for users.
     const std::set<std::string> made{"add_loss", "add_knn_memory", "add_dnc_link"};
     for (const auto& file : files)
