@@ -14,6 +14,7 @@
 #include <engram/evaluate/heatmap.hpp>
 #include <engram/evaluate/measure_references.hpp>
 #include <engram/evaluate/mixed_runs.hpp>
+#include <engram/evaluate/orderings.hpp>
 #include <engram/evaluate/report_page.hpp>
 #include <engram/evaluate/run_rows.hpp>
 #include <engram/io/file.hpp>
@@ -29,7 +30,9 @@ constexpr const char* usage =
     "       engram-report --version\n\n"
     "Compares runs (folders that train and evaluate wrote): prints a table, writes one HTML page and the table as "
     "CSV. Runs on several tasks of the Memory Tasks Suite also give maps of normalised scores, with the paper's own; "
-    "as CSV they stand beside the table, with the ending .heatmap.csv.\n\n"
+    "as CSV they stand beside the table, with the ending .heatmap.csv; and of agents that differ in one thing, which "
+    "is "
+    "better by a bootstrap over seeds and episodes, with the ending .orderings.csv.\n\n"
     "  --out FILE     the page; default: report.html in the folder that holds the runs\n"
     "  --csv FILE     the table; default: beside the page, with the ending .csv\n"
     "  --runs FILE    CSV with a row for each run and level, to be kept; written only if it is named\n"
@@ -133,7 +136,15 @@ int report(const options& o) {
         maps.insert(maps.end() - 1, std::move(map));
     }
     for (const auto& map : maps) std::printf("%s\n", engram::heat_map_text(map).c_str());
+    const auto judged = engram::judge_orderings(runs);
+    std::printf("%s%s\n", engram::orderings_text(judged).c_str(),
+                engram::leaders_text(engram::leaders_of(runs)).c_str());
     std::printf("%s\n%s\n", out.c_str(), csv.c_str());
+    if (!judged.empty()) {
+        const std::string orderings = fs::path(csv).replace_extension(".orderings.csv").string();
+        engram::write_file(orderings, engram::orderings_csv(judged));
+        std::printf("%s\n", orderings.c_str());
+    }
     if (maps.empty()) return 0;
     const std::string map_csv = fs::path(csv).replace_extension(".heatmap.csv").string();
     engram::write_file(map_csv, engram::heat_map_csv(maps));

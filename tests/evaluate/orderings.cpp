@@ -1,0 +1,81 @@
+// Orderings: chances by hand, the paper's own, and what is too little to judge.
+
+#include "engram/evaluate/orderings.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace engram;
+
+namespace {
+
+run_record fake(const std::string& ablation, int seed, double train, const std::string& fidelity = "small",
+                double error = 0.1) {
+    run_record run;
+    run.settings["task"]["fidelity"] = fidelity;
+    run.ablation = ablation, run.task = "change_detection", run.seed = seed;
+    run.levels = {{"train", "episode reward", 100, train, error, {}, {}}};
+    return run;
+}
+
+const judged_pair& find(const std::vector<judged_pair>& all, const std::string& first, const std::string& second) {
+    for (const auto& j : all)
+        if (j.pair.first == first && j.pair.second == second) return j;
+    REQUIRE_MESSAGE(false, first, " and ", second, " were not judged");
+    return all.front();
+}
+
+}  // namespace
+
+TEST_CASE("chances: the normal distribution of episodes, the draws of seeds") {
+    // Two normal errors of 1: the difference has sqrt(2), so 1 apart is better with Phi(0.7071) = 0.760.
+    CHECK(chance_of_better({{1}, {1}}, {{0}, {1}}) == doctest::Approx(0.760).epsilon(0.02));
+    CHECK(chance_of_better({{5, 5, 5}, {0, 0, 0}}, {{5, 5, 5}, {0, 0, 0}}) == 0.5);
+    // Of two seeds at 0 and 1 both draws are 0 with a quarter, 1 with a quarter: against 0.25 three quarters win.
+    CHECK(chance_of_better({{0, 1}, {0, 0}}, {{0.25, 0.25}, {0, 0}}) == doctest::Approx(0.75).epsilon(0.03));
+    const seed_scores a{{3, 4, 5}, {0.1, 0.1, 0.1}}, b{{1, 2, 2}, {0.1, 0.1, 0.1}};
+    CHECK(chance_of_better(a, b) + chance_of_better(b, a) == doctest::Approx(1).epsilon(0.02));
+    CHECK(chance_of_better(a, b) == chance_of_better(a, b));
+}
+
+TEST_CASE("verdicts need the errors to be passed, and two seeds") {
+    CHECK(order_of_chance(0.976) == order::first);
+    CHECK(order_of_chance(0.974) == order::open);
+    CHECK(order_of_chance(0.024) == order::second);
+    CHECK(order_of({2, 0.5}, {0, 0.5}) == order::first);  // 2.83 errors
+    CHECK(order_of({0, 0.5}, {2, 0.5}) == order::second);
+    CHECK(order_of({1, 0.5}, {0, 0.5}) == order::open);  // 1.41 errors
+    CHECK(order_of({1, 0}, {1, 0}) == order::open);
+
+    const auto judged =
+        judge_orderings({fake("mra", 1, 45), fake("mra", 2, 46), fake("mra", 3, 45.5), fake("lstm_mem", 1, 47),
+                         fake("lstm_mem", 2, 48), fake("lstm_mem", 3, 47.5), fake("lstm", 1, 20), fake("ff", 1, 25),
+                         // Of another fidelity, alone there.
+                         fake("mra", 4, 0, "paper"), fake("ff_mem", 4, 0, "paper")});
+    REQUIRE(judged.size() == 3);
+    CHECK(find(judged, "mra", "lstm_mem").verdict == order::second);
+    // There MRA has 49.14 (0.24) beside 26.21 (0.10).
+    CHECK(find(judged, "mra", "lstm_mem").published == order::first);
+    CHECK(find(judged, "mra", "lstm_mem").first == doctest::Approx(45.5));
+    // One seed, however far apart.
+    CHECK(find(judged, "lstm", "ff").chance == 0);
+    CHECK(find(judged, "lstm", "ff").verdict == order::open);
+    CHECK(find(judged, "lstm", "ff").published == order::open);  // 26.39 (0.21) and 26.40 (0.08)
+
+    const auto text = orderings_text(judged);
+    CHECK(text.find(
+              "auxiliary: mra before lstm_mem on 0, behind on 1, open on 0 levels; with the paper 0, against it 1") !=
+          std::string::npos);
+    CHECK(text.find("jumpy") == std::string::npos);
+    const auto csv = orderings_csv(judged);
+    CHECK(csv.find("auxiliary,small,change_detection,train,mra,lstm_mem,3,3,45.5,47.5,0,second,first\n") !=
+          std::string::npos);
+}
+
+TEST_CASE("leaders are all that are not shown to be worse than the best") {
+    const auto all = leaders_of({fake("mra", 1, 45), fake("mra", 2, 47), fake("lstm_mem", 1, 46.5),
+                                 fake("lstm_mem", 2, 45.9), fake("ff", 1, 25), fake("ff", 2, 25.2)});
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].leaders == std::vector<std::string>{"lstm_mem", "mra"});
+    CHECK(leaders_text(all) == "change_detection (small), train: lstm_mem, mra\n");
+    CHECK(leaders_of({fake("mra", 1, 45)}).empty());
+}
