@@ -330,22 +330,38 @@ TEST_CASE("the number of blocks and the delay are those of the scale, small and 
     CHECK(drawn(spot_diff{}, "extrapolate") == std::map<std::pair<int, int>, int>{{{2, 15}, 2000}});
 }
 
-TEST_CASE("from the start, passive blocks are in sight and basic ones are not") {
-    const auto widest = [](const auto& e) {
-        return std::atan(view_lens(e.level.time, e.level.height, e.level.width).across());
-    };
-    for (const char* fidelity : fidelities)
-        for (std::uint64_t seed = 0; seed < 200; ++seed) {
-            const auto basic = episode<spot_diff>("train", fidelity, seed);
+/// Whether a body has the middle of a block well within its view.
+template <class E>
+bool in_sight(const E& e, int i) {
+    const double widest = std::atan(view_lens(e.level.time, e.level.height, e.level.width).across());
+    const double turned = e.who.heading * 6.283185307 / full_turn;
+    const double bearing = std::atan2(e.here.objects[i].y - e.who.y, e.here.objects[i].x - e.who.x);
+    return std::abs(std::remainder(bearing - turned, 6.283185307)) < 0.8 * widest;
+}
+
+TEST_CASE("from the start, passive blocks are in sight; for the basic ones one has to look around") {
+    std::map<int, std::set<int>> seen;  // by the quarter that it begins with
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        for (const char* fidelity : fidelities) {
             const auto passive = episode<spot_diff_passive>("train", fidelity, seed);
-            for (int i = 0; i < 2; ++i) {
-                const auto bearing = [i](const auto& e) {
-                    return std::abs(std::atan2(e.here.objects[i].y - e.who.y, e.here.objects[i].x - e.who.x));
-                };
-                CHECK(bearing(basic) > widest(basic));
-                CHECK(bearing(passive) < 0.8 * widest(passive));
-            }
+            CHECK((in_sight(passive, 0) && in_sight(passive, 1)));
         }
+        const auto far = episode<spot_diff>("train", "paper", seed);
+        CHECK_FALSE((in_sight(far, 0) || in_sight(far, 1)));
+        const auto basic = episode<spot_diff>("train", "small", seed);
+        seen[basic.who.heading / (full_turn / 4)].insert(in_sight(basic, 0) + in_sight(basic, 1));
+    }
+    CHECK(seen == std::map<int, std::set<int>>{{0, {2}}, {1, {1}}, {2, {0}}, {3, {1}}});
+}
+
+TEST_CASE("from the entrance of the second room both basic blocks are in sight at small fidelity") {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        auto e = episode<spot_diff>("train", "small", seed);
+        walk_through(e);
+        for (int i = 0; i < 30 && e.who.x < e.level.plan.west(1); ++i) REQUIRE_FALSE(play(e, good_action(e)).done);
+        e.who.heading = 0;
+        CHECK((in_sight(e, 0) && in_sight(e, 1)));
+    }
 }
 
 TEST_CASE_TEMPLATE("touching a block of the first room does nothing", E, spot_diff, spot_diff_passive, spot_diff_multi,
