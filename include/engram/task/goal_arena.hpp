@@ -16,7 +16,13 @@
 //
 // Small fidelity (ours): 4, 5, 6, 7 cells a side, two to five blocks of a cell each, a goal that fills a cell and is
 // reached in it. A visible goal is to be seen from the eight cells around it alone: in so small an arena one look would
-// otherwise find it, and nothing would have to be remembered.
+// otherwise find it, and nothing would have to be remembered. Who has found the goal stands there for one agent step
+// more, and so sees the place from it with the reward; who is put elsewhere always looks at the same wall.
+//
+// There, the four walls have a colour each, and arena, blocks and light are turned together by quarters, anew for each
+// episode: goals lie in the quadrants of the level's stimuli, but nothing that is seen tells which these are. Where it
+// did, agents never went where no goal had been in training, as the paper's do in the empty arena. So what is new at
+// holdout is the size of the arena; that a goal is looked for, found and remembered is asked of both.
 
 #include <cstdint>
 #include <cstring>

@@ -14,9 +14,14 @@
 //
 // Ours: the generator (maze_generator.hpp); the goal, a golden ball in a free cell of its rows, all alike; a body of
 // 0.25 cells radius that reaches it when they touch; a speed of 5 cells/s; objects that do not stop anybody, at most 15
-// as that is what a room holds; walls of nine areas with a texture each, drawn anew for each episode. Small fidelity
-// (ours): 7, 9, 11, 13 cells a side, 2, 3, 4, 6 rooms up to 3 (extrapolate: 5) cells long, and the goal in the rows
-// north of the middle for train stimuli, south of it for holdout stimuli.
+// as that is what a room holds; walls of nine areas with a texture each, drawn anew for each episode.
+//
+// Small fidelity (ours): 7, 9, 11, 13 cells a side, 2, 3, 4, 6 rooms up to 3 (extrapolate: 5) cells long, and the goal
+// in the rows north of the middle for train stimuli, south of it for holdout stimuli. The goal nearly fills its cell;
+// walls are plain, a hue for each area, and nothing else stands there. Who has found the goal stands there for one
+// agent step more, and so sees the place from it with the reward. The light comes from another quarter in each
+// episode: it told north from south, and agents sought where the goals of training had been. So what is new at holdout
+// is the size of the maze.
 
 #include <cstdint>
 #include <limits>
