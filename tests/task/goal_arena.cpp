@@ -256,6 +256,23 @@ TEST_CASE("at small fidelity a visible goal is seen from the cells around it alo
     CHECK(far > 20);
 }
 
+TEST_CASE_TEMPLATE("at small fidelity the ground is magenta where the goal has been reached, for that look alone", E,
+                   visible_goal_with_buildings, invisible_goal_with_buildings, invisible_goal_empty_arena) {
+    E e = fresh<E>("holdout_interpolate", 8);
+    int found = 0;
+    for (outcome got{}; !got.done;) {
+        const bool shown = got.reward > 0;
+        found += shown;
+        const auto frame = look(e);
+        int magenta = 0;
+        for (std::size_t i = 10 * 16 * 3; i < frame.size(); i += 3)  // two rows
+            magenta += frame[i] > 0.8f && frame[i + 1] < 0.2f && frame[i + 2] > 0.5f;
+        CHECK((magenta > 15) == shown);
+        got = e.step(e.oracle());
+    }
+    CHECK(found > 10);
+}
+
 TEST_CASE("in the empty arena the sky above the wall tells the direction") {
     auto e = fresh<invisible_goal_empty_arena>("train_small", 4, "paper");
     e.who.x = e.who.y = 6 * cell_length;

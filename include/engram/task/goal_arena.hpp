@@ -17,7 +17,8 @@
 // Small fidelity (ours): 4, 5, 6, 7 cells a side, two to five blocks of a cell each, a goal that fills a cell and is
 // reached in it. A visible goal is to be seen from the eight cells around it alone: in so small an arena one look would
 // otherwise find it, and nothing would have to be remembered. Who has found the goal stands there for one agent step
-// more, and so sees the place from it with the reward; who is put elsewhere always looks at the same wall.
+// more, on magenta ground, and so sees the place from it with the reward; who is put elsewhere always looks at the
+// same wall.
 //
 // There, the four walls have a colour each, and arena, blocks and light are turned together by quarters, anew for each
 // episode: goals lie in the quadrants of the level's stimuli, but nothing that is seen tells which these are. Where it
@@ -162,15 +163,17 @@ struct goal_arena {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        if (!hides_goal()) return draw_frame(place, who, view_lens(level.step, level.height, level.width), {}, pixels);
+        if (!hides_goal() && !found) return draw_frame(place, who, through(), {}, pixels);
         room spare;
         view(spare).draw(pixels);
     }
     /// The frame that observe() draws.
     ENGRAM_HD room_view view(room& spare) const {
-        const bool hidden = hides_goal();
-        if (hidden) spare = place, spare.objects_used = 0, spare.objects[0] = {};
-        return {hidden ? &spare : &place, who, view_lens(level.step, level.height, level.width)};
+        const bool hidden = hides_goal(), other = hidden || found;
+        if (other) spare = place;
+        if (hidden) spare.objects_used = 0, spare.objects[0] = {};
+        if (found) spare.skins[0] = {pattern::plain, 1, {255, 40, 170}, {}, 0};
+        return {other ? &spare : &place, who, through()};
     }
 
     /// Nothing is asked of the agent that could be right or wrong.
@@ -205,6 +208,7 @@ private:
     static int time_limit(const task_options& options) {
         return pace_of(options).steps(pace::paper_fidelity(options) ? 200.0f : 50.0f);
     }
+    ENGRAM_HD lens through() const { return view_lens(level.step, level.height, level.width); }
     ENGRAM_HD bool whole() const { return level.step.whole != 0; }
     /// At small fidelity a goal is to be seen from the eight cells around it: whoever does not remember has to search.
     ENGRAM_HD bool hides_goal() const {
