@@ -255,6 +255,21 @@ TEST_CASE("at small fidelity the goal is large, walls are plain, and the light i
     CHECK(lights.size() == 4);
 }
 
+TEST_CASE("at small fidelity the ground is magenta where the goal has been reached, for that look alone") {
+    auto e = fresh("train_small", 2);
+    int found = 0;
+    for (outcome got{}; !got.done; got = e.step(e.oracle())) {
+        const auto frame = look(e);
+        int magenta = 0;
+        for (std::size_t i = 0; i < frame.size(); i += 3)
+            magenta += frame[i] > 0.8f && frame[i + 1] < 0.2f && frame[i + 2] > 0.5f;
+        found += got.reward > 0;
+        if (got.reward > 0) CHECK(magenta > 15);
+        if (got.reward == 0 && e.time > 0) CHECK(magenta < 15);
+    }
+    CHECK(found > 5);
+}
+
 TEST_CASE("damaged bytes are refused, or can be walked and seen without harm") {
     philox random(6, 6);
     int refused = 0;

@@ -100,10 +100,10 @@ inline constexpr std::array<small_row, 12> small_rows{{
     {"spot_diff_passive", "1500000", "0.95", "20", "16,32", "false"},
     {"spot_diff_multi", "4000000", "0.95", "20", "16,32", "false"},
     {"spot_diff_motion", "4000000", "0.95", "20", "16,32", "false"},
-    {"visible_goal_procedural_maze", "4000000", "0.9", "20", "16,32", "false"},
-    {"visible_goal_with_buildings", "4000000", "0.9", "20", "16,32", "false"},
-    {"invisible_goal_with_buildings", "4000000", "0.9", "20", "16,32", "false"},
-    {"invisible_goal_empty_arena", "4000000", "0.9", "20", "16,32", "false"},
+    {"visible_goal_procedural_maze", "3000000", "0.9", "20", "16,32", "false"},
+    {"visible_goal_with_buildings", "3000000", "0.9", "20", "16,32", "false"},
+    {"invisible_goal_with_buildings", "3000000", "0.9", "20", "16,32", "false"},
+    {"invisible_goal_empty_arena", "3000000", "0.9", "20", "16,32", "false"},
     {"transitive_inference", "1500000", "0", "20", "16,32", "false"},
 }};
 

@@ -19,9 +19,9 @@
 // Small fidelity (ours): 7, 9, 11, 13 cells a side, 2, 3, 4, 6 rooms up to 3 (extrapolate: 5) cells long, and the goal
 // in the rows north of the middle for train stimuli, south of it for holdout stimuli. The goal nearly fills its cell;
 // walls are plain, a hue for each area, and nothing else stands there. Who has found the goal stands there for one
-// agent step more, and so sees the place from it with the reward. The light comes from another quarter in each
-// episode: it told north from south, and agents sought where the goals of training had been. So what is new at holdout
-// is the size of the maze.
+// agent step more, on magenta ground, and so sees the place from it with the reward. The light comes from another
+// quarter in each episode: it told north from south, and agents sought where the goals of training had been. So what is
+// new at holdout is the size of the maze.
 
 #include <cstdint>
 #include <limits>
@@ -124,10 +124,15 @@ struct procedural_maze {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        draw_frame(place, who, view_lens(level.step, level.height, level.width), {}, pixels);
+        if (!found) return draw_frame(place, who, through(), {}, pixels);
+        room spare;
+        view(spare).draw(pixels);
     }
     /// The frame that observe() draws.
-    ENGRAM_HD room_view view(room&) const { return {&place, who, view_lens(level.step, level.height, level.width)}; }
+    ENGRAM_HD room_view view(room& spare) const {
+        if (found) spare = place, spare.skins[0] = {pattern::plain, 1, {255, 40, 170}, {}, 0};
+        return {found ? &spare : &place, who, through()};
+    }
 
     /// Nothing is asked of the agent that could be right or wrong.
     std::optional<trial_event> event() const { return std::nullopt; }
@@ -169,6 +174,7 @@ private:
     static int time_limit(const task_options& options) {
         return pace_of(options).steps(pace::paper_fidelity(options) ? 120.0f : 50.0f);
     }
+    ENGRAM_HD lens through() const { return view_lens(level.step, level.height, level.width); }
     ENGRAM_HD static int centre(int c) { return c * cell_length + cell_length / 2; }
 
     ENGRAM_HD_CALL void paint() {
