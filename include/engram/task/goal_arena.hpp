@@ -75,7 +75,7 @@ struct goal_arena {
     static task_info describe(const task_options& options) {
         task_info info{.name = name, .observation = view_shape(options), .actions = walking_actions};
         info.seeks_goal = true;
-        info.revision = pace::paper_fidelity(options) ? 1 : 3;
+        info.revision = revision_of(options, 3);
         const int longest = time_limit(options);
         for (const auto& each : suite_levels)
             info.add_level({each.name, 0, std::numeric_limits<float>::quiet_NaN(), longest, each.further});

@@ -75,9 +75,7 @@ struct spot_the_difference {
         const int steps = time_of(options).steps(static_cast<float>(seconds(options)));
         task_info info{
             .name = names[static_cast<int>(Kind)], .observation = view_shape(options), .actions = walking_actions};
-        info.revision = pace::paper_fidelity(options)                            ? 1
-                        : Kind == difference::basic || Kind == difference::multi ? 3
-                                                                                 : 2;
+        info.revision = revision_of(options, Kind == difference::basic || Kind == difference::multi ? 3 : 2);
         for (const auto& each : suite_levels) info.add_level({each.name, 1, NAN, steps, each.further});
         return info;
     }

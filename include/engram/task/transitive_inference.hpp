@@ -76,7 +76,7 @@ struct transitive_inference {
     static task_info describe(const task_options& options) {
         const int steps = time_of(options).steps(static_cast<float>(seconds(options)));
         task_info info{.name = "transitive_inference", .observation = view_shape(options), .actions = walking_actions};
-        info.revision = pace::paper_fidelity(options) ? 1 : 3;
+        info.revision = revision_of(options, 3);
         for (const auto& each : suite_levels)
             info.add_level({each.name, maximum(each.level.size, options), NAN, steps, each.further});
         return info;

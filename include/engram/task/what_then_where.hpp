@@ -105,7 +105,7 @@ struct what_then_where {
 
     static task_info describe(const task_options& options) {
         task_info info = psychlab_info("what_then_where", 4, options);
-        if (!pace::paper_fidelity(options)) info.revision = 2;  // digits were white before
+        info.revision = revision_of(options, 2);  // digits were white before
         for (const char* name : psychlab_levels) {
             const auto level = what_then_where_level::make(name, options);
             const int steps = 3 + 2 * phase{phase_kind::wait, level.delays.longest()}.steps();
