@@ -272,6 +272,11 @@ TEST_CASE(
         CHECK(got.number("auxiliary.weight") == 0.1);
     }
     CHECK(after(mra, "paper", "change_detection").number("learner.clip") == 0);
+    CHECK(after(mra, "small", "spot_diff").number("learner.baseline_cost") == 0.5);
+    for (const char* task : {"invisible_goal_empty_arena", "visible_goal_procedural_maze"}) {
+        CHECK(after(mra, "small", task).number("learner.baseline_cost") == 0.1);  // docs/decisions/0019
+        CHECK(after(mra, "small", task).number("learner.discount") == 0.9);
+    }
     CHECK(after(mra, "small", "spot_diff")["encoder.strided"] == "16,32");
     CHECK(after(mra, "small", "spot_diff")["encoder.subtract_mean"] == "false");
     CHECK(after(mra, "small", "change_detection")["encoder.strided"].empty());

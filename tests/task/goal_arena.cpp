@@ -132,15 +132,24 @@ TEST_CASE_TEMPLATE("a success pays 1, the goal stays, and the agent stands somew
         got = e.step(e.oracle());
         CHECK((got.reward == 0 || got.reward == 1));
         CHECK(goal == std::pair{e.goal_x, e.goal_y});
-        if (got.reward == 1) {
+        if (got.reward == 1) {  // it stands there for a look, whatever it does
+            CHECK(within_reach(e.who, e.goal_x, e.goal_y, e.level.reach));
+            if (got.done) break;
+            got = e.step(steps % 8);
+            ++steps;
+            CHECK(got.reward == 0);
             spawned.insert({e.who.x, e.who.y});
             CHECK_FALSE(within_reach(e.who, e.goal_x, e.goal_y, e.level.reach));
         } else {
             CHECK(std::abs(e.who.x - before.x) <= e.level.step.stride);  // walked, not carried
         }
     }
-    CHECK(steps == 200);
+    CHECK(e.time == 200);
     CHECK(spawned.size() > 5);
+    E far = fresh<E>("train", 3, "paper");  // at paper fidelity it is carried away at once
+    outcome got{};
+    while (got.reward == 0) got = far.step(far.oracle());
+    CHECK_FALSE(within_reach(far.who, far.goal_x, far.goal_y, far.level.reach));
     E still = fresh<E>("train", 3, "paper");
     int waited = 1;
     while (!still.step(static_cast<int>(walking::look_left)).done) ++waited;
@@ -170,8 +179,42 @@ TEST_CASE("buildings are the same in every episode of a size, and the empty aren
         }
     for (std::uint64_t stream = 0; stream < 20; ++stream) {
         const auto e = fresh<invisible_goal_with_buildings>("train", stream);
-        const room expected = invisible_goal_with_buildings::arena(e.size, true);
+        const room expected = invisible_goal_with_buildings::arena(e.size, true, e.turned);
         CHECK(std::memcmp(&e.place, &expected, sizeof(room)) == 0);
+    }
+}
+
+TEST_CASE("at small fidelity nothing that is seen tells the quadrant: the arena is turned as a whole, light and all") {
+    using E = visible_goal_with_buildings;
+    std::set<int> turns;
+    for (std::uint64_t stream = 0; stream < 20; ++stream) {
+        E e = fresh<E>("train", stream);
+        turns.insert(e.turned);
+        E turned = e;  // by another quarter
+        const int far = (E::side_of(e.size, true) + 2) * cell_length;
+        turned.turned = (e.turned + 1) % 4;
+        turned.place = E::arena(e.size, true, turned.turned);
+        turned.goal_x = far - e.goal_y, turned.goal_y = e.goal_x;
+        if (e.place.objects_used) {
+            room_object oval = e.place.objects[0];
+            oval.x = turned.goal_x, oval.y = turned.goal_y;
+            turned.place.put(oval);
+        }
+        turned.who = {far - e.who.y, e.who.x, (e.who.heading + full_turn / 4) % full_turn};
+        for (int t = 0; t < 30 && !e.found; ++t) {
+            const auto here = look(e), there = look(turned);
+            double apart = 0;
+            for (std::size_t i = 0; i < here.size(); ++i) apart += std::fabs(here[i] - there[i]);
+            REQUIRE(apart / static_cast<double>(here.size()) < 2e-3);
+            const int action = static_cast<int>((stream + static_cast<std::uint64_t>(t * t)) % 8);
+            REQUIRE(e.step(action).reward == turned.step(action).reward);
+        }
+    }
+    CHECK(turns == std::set<int>{0, 1, 2, 3});
+    for (std::uint64_t stream = 0; stream < 20; ++stream) {  // who is put somewhere looks at the same wall
+        const E e = fresh<E>("train", stream);
+        CHECK(e.who.heading == (3 + e.turned) % 4 * (full_turn / 4));
+        CHECK(fresh<E>("train", stream, "paper").turned == 0);
     }
 }
 
@@ -211,6 +254,23 @@ TEST_CASE("at small fidelity a visible goal is seen from the cells around it alo
     }
     CHECK(near > 5);
     CHECK(far > 20);
+}
+
+TEST_CASE_TEMPLATE("at small fidelity the ground is magenta where the goal has been reached, for that look alone", E,
+                   visible_goal_with_buildings, invisible_goal_with_buildings, invisible_goal_empty_arena) {
+    E e = fresh<E>("holdout_interpolate", 8);
+    int found = 0;
+    for (outcome got{}; !got.done;) {
+        const bool shown = got.reward > 0;
+        found += shown;
+        const auto frame = look(e);
+        int magenta = 0;
+        for (std::size_t i = 10 * 16 * 3; i < frame.size(); i += 3)  // two rows
+            magenta += frame[i] > 0.8f && frame[i + 1] < 0.2f && frame[i + 2] > 0.5f;
+        CHECK((magenta > 15) == shown);
+        got = e.step(e.oracle());
+    }
+    CHECK(found > 10);
 }
 
 TEST_CASE("in the empty arena the sky above the wall tells the direction") {

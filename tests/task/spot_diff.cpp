@@ -170,8 +170,11 @@ TEST_CASE_TEMPLATE("the second room is the first with another colour on one bloc
                 int different = 0;
                 for (int i = 0; i < e.count; ++i) {
                     const room_object &a = before.objects[i], &b = e.here.objects[i];
-                    CHECK(b.x - a.x == e.level.plan.west(1) - e.level.plan.west(0));
-                    CHECK(a.y == b.y);
+                    const bool turned = std::is_same_v<E, spot_diff_multi> && std::string(fidelity) == "small";
+                    const int side = e.level.plan.side * cell_length, centre = 2 * e.level.plan.centre();
+                    const int x = a.x - e.level.plan.west(0);
+                    CHECK(b.x - e.level.plan.west(1) == (turned ? side - x : x));
+                    CHECK(b.y == (turned ? centre - a.y : a.y));
                     CHECK(std::tuple(a.radius, a.height, a.form, a.heading, a.base) ==
                           std::tuple(b.radius, b.height, b.form, b.heading, b.base));
                     const bool other = paint_of(a) != paint_of(b);
@@ -330,22 +333,60 @@ TEST_CASE("the number of blocks and the delay are those of the scale, small and 
     CHECK(drawn(spot_diff{}, "extrapolate") == std::map<std::pair<int, int>, int>{{{2, 15}, 2000}});
 }
 
-TEST_CASE("from the start, passive blocks are in sight and basic ones are not") {
-    const auto widest = [](const auto& e) {
-        return std::atan(view_lens(e.level.time, e.level.height, e.level.width).across());
-    };
-    for (const char* fidelity : fidelities)
-        for (std::uint64_t seed = 0; seed < 200; ++seed) {
-            const auto basic = episode<spot_diff>("train", fidelity, seed);
+/// Whether a body has the middle of a block well within its view.
+template <class E>
+bool in_sight(const E& e, int i) {
+    const double widest = std::atan(view_lens(e.level.time, e.level.height, e.level.width).across());
+    const double turned = e.who.heading * 6.283185307 / full_turn;
+    const double bearing = std::atan2(e.here.objects[i].y - e.who.y, e.here.objects[i].x - e.who.x);
+    return std::abs(std::remainder(bearing - turned, 6.283185307)) < 0.8 * widest;
+}
+
+TEST_CASE("from the start, passive blocks are in sight; for the basic ones one has to look around") {
+    std::map<int, std::set<int>> seen;  // by the quarter that it begins with
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        for (const char* fidelity : fidelities) {
             const auto passive = episode<spot_diff_passive>("train", fidelity, seed);
-            for (int i = 0; i < 2; ++i) {
-                const auto bearing = [i](const auto& e) {
-                    return std::abs(std::atan2(e.here.objects[i].y - e.who.y, e.here.objects[i].x - e.who.x));
-                };
-                CHECK(bearing(basic) > widest(basic));
-                CHECK(bearing(passive) < 0.8 * widest(passive));
-            }
+            CHECK((in_sight(passive, 0) && in_sight(passive, 1)));
         }
+        const auto far = episode<spot_diff>("train", "paper", seed);
+        CHECK_FALSE((in_sight(far, 0) || in_sight(far, 1)));
+        const auto basic = episode<spot_diff>("train", "small", seed);
+        seen[basic.who.heading / (full_turn / 4)].insert(in_sight(basic, 0) + in_sight(basic, 1));
+    }
+    CHECK(seen == std::map<int, std::set<int>>{{0, {2}}, {1, {1}}, {2, {0}}, {3, {1}}});
+}
+
+TEST_CASE("many blocks look the same from the start and from the second room's entrance, at small fidelity") {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        auto e = episode<spot_diff_multi>("train", "small", seed);
+        const auto bearings = [&] {
+            std::vector<std::pair<int, int>> seen;  // ahead and to the right
+            const int sign = e.who.heading == 0 ? 1 : -1;
+            for (int i = 0; i < e.count; ++i) {
+                const room_object& o = e.here.objects[i];
+                seen.emplace_back(sign * (o.x - e.who.x), sign * (o.y - e.who.y));
+                CHECK(seen.back().first > 0);
+            }
+            return seen;
+        };
+        CHECK(e.who.heading == full_turn / 2);
+        const auto before = bearings();
+        walk_through(e);
+        for (int i = 0; i < 30 && e.who.x < e.level.plan.west(1); ++i) REQUIRE_FALSE(play(e, good_action(e)).done);
+        e.who.heading = 0;
+        CHECK(bearings() == before);
+    }
+}
+
+TEST_CASE("from the entrance of the second room both basic blocks are in sight at small fidelity") {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        auto e = episode<spot_diff>("train", "small", seed);
+        walk_through(e);
+        for (int i = 0; i < 30 && e.who.x < e.level.plan.west(1); ++i) REQUIRE_FALSE(play(e, good_action(e)).done);
+        e.who.heading = 0;
+        CHECK((in_sight(e, 0) && in_sight(e, 1)));
+    }
 }
 
 TEST_CASE_TEMPLATE("touching a block of the first room does nothing", E, spot_diff, spot_diff_passive, spot_diff_multi,

@@ -48,15 +48,20 @@ bool about(double count, double total, double share) {
 
 constexpr int nothing = static_cast<int>(looking::nothing);
 
-/// Whether the digit's pixels lie at (left, top) of a small panel, but for the corners that neighbours share.
-bool lies_at(const std::vector<float>& panel, int digit, int left, int top) {
-    const auto image = digits("small").image(digit);
+/// Whether the card of an edge lies at (left, top) of a small panel, but for the corners that neighbours share.
+bool lies_at(const std::vector<float>& panel, const what_then_where& task, int edge, int left, int top) {
+    const auto image = digits("small").image(task.level.base.first + task.digit[edge]);
+    const colour paint = from_hue(task.hue[edge], 0, 255);
+    const float light[] = {static_cast<float>(paint.r) / 255, static_cast<float>(paint.g) / 255,
+                           static_cast<float>(paint.b) / 255};
     for (int y = 0; y < 6; ++y)
         for (int x = 0; x < 6; ++x) {
             if ((x == 0 || x == 5) && (y == 0 || y == 5)) continue;
-            if (panel[static_cast<std::size_t>(((top + y) * 16 + left + x) * 3)] !=
-                image[static_cast<std::size_t>((y * 6 + x) * 3)])
-                return false;
+            for (int c = 0; c < 3; ++c) {
+                const float expected = light[c] * (1 - 0.6f * image[static_cast<std::size_t>((y * 6 + x) * 3 + c)]);
+                if (std::abs(panel[static_cast<std::size_t>(((top + y) * 16 + left + x) * 3 + c)] - expected) > 1e-6f)
+                    return false;
+            }
         }
     return true;
 }
@@ -99,8 +104,8 @@ TEST_CASE("at small fidelity the digit, then four, then nothing tells but memory
         std::vector<float> last;
         for (int trial = 0; trial < 49; ++trial) {
             const int first = std::string(level) == "train" ? 0 : 5, shown = first + task.digit[task.where];
-            CHECK(lies_at(look(task), shown, 5, 5));
-            for (const auto& at : place) CHECK_FALSE(lies_at(look(task), shown, at[0], at[1]));
+            CHECK(lies_at(look(task), task, task.where, 5, 5));
+            for (const auto& at : place) CHECK_FALSE(lies_at(look(task), task, task.where, at[0], at[1]));
             CHECK(task.step(0).reward == 0);
             int waited = 0;
             for (; task.clock.kind == phase_kind::wait; ++waited) {
@@ -110,11 +115,10 @@ TEST_CASE("at small fidelity the digit, then four, then nothing tells but memory
             CHECK(waited == std::max(1, (task.delay[0] + 15) / 16));
             std::set<int> others;
             for (int edge = 0; edge < 4; ++edge) {
-                CHECK(lies_at(look(task), first + task.digit[edge], place[edge][0], place[edge][1]));
+                CHECK(lies_at(look(task), task, edge, place[edge][0], place[edge][1]));
                 others.insert(task.digit[edge]);
             }
             CHECK(others.size() == 4);
-            CHECK(lies_at(look(task), shown, place[task.answer()][0], place[task.answer()][1]));
             task.step(2);
             for (waited = 0; task.clock.kind == phase_kind::wait; ++waited) task.step(3);
             CHECK(waited == std::max(1, (task.delay[1] + 15) / 16));
@@ -141,6 +145,36 @@ TEST_CASE("digits, edges and delays are drawn evenly, the two delays independent
     for (const auto& [digit, n] : what) CHECK(about(n, count, 0.2));
     for (const auto& [edge, n] : where) CHECK(about(n, count, 0.25));
     for (const auto& [pair, n] : pairs) CHECK(about(n, count, 1 / 16.0));
+}
+
+TEST_CASE("the cards of a trial have hues a quarter apart, drawn anew; at paper fidelity there are none") {
+    for (const char* level : {"train", "holdout_extrapolate"}) {
+        what_then_where task = fresh(level, "small");
+        std::map<int, int> eighths, right;
+        constexpr int count = 4000;
+        for (int i = 0; i < count; ++i, task.reset()) {
+            std::set<int> quarters, within;
+            for (const int h : task.hue) {
+                REQUIRE((h >= 0 && h < 1536));
+                quarters.insert(h / 384), within.insert(h % 384);
+            }
+            REQUIRE(quarters.size() == 4);
+            REQUIRE(within.size() == 1);
+            ++eighths[*within.begin() / 48], ++right[task.hue[task.where] / 384];
+        }
+        CHECK(eighths.size() == 8);
+        for (const auto& [k, n] : eighths) CHECK(about(n, count, 1 / 8.0));
+        for (const auto& [k, n] : right) CHECK(about(n, count, 0.25));
+    }
+    const what_then_where paper = fresh("train", "paper");
+    for (const int h : paper.hue) CHECK(h == 0);
+    what_then_where damaged = fresh("train", "small");
+    CHECK(damaged.valid());
+    damaged.hue[2] = 1536;
+    CHECK_FALSE(damaged.valid());
+    damaged = fresh("train", "paper");
+    damaged.hue[2] = 1;
+    CHECK_FALSE(damaged.valid());
 }
 
 TEST_CASE("a white dot and white buttons on black") {

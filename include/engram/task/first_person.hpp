@@ -92,9 +92,9 @@ struct pace {
     }
 };
 
-/// Of these tasks' episodes: those of the small fidelity were walked in strides of less than a cell before.
-inline int walking_revision(const task_options& options) {
-    return pace::paper_fidelity(options) ? 1 : 2;
+/// Of a task's episodes (task_info): `small` at small fidelity, which has changed, 1 at paper fidelity.
+inline int revision_of(const task_options& options, int small) {
+    return pace::paper_fidelity(options) ? 1 : small;
 }
 
 /// What the 3D tasks show: 72 x 96 x 3 at paper fidelity, 12 x 16 x 3 at small fidelity.

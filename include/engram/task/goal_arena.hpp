@@ -16,7 +16,14 @@
 //
 // Small fidelity (ours): 4, 5, 6, 7 cells a side, two to five blocks of a cell each, a goal that fills a cell and is
 // reached in it. A visible goal is to be seen from the eight cells around it alone: in so small an arena one look would
-// otherwise find it, and nothing would have to be remembered.
+// otherwise find it, and nothing would have to be remembered. Who has found the goal stands there for one agent step
+// more, on magenta ground, and so sees the place from it with the reward; who is put elsewhere always looks at the
+// same wall.
+//
+// There, the four walls have a colour each, and arena, blocks and light are turned together by quarters, anew for each
+// episode: goals lie in the quadrants of the level's stimuli, but nothing that is seen tells which these are. Where it
+// did, agents never went where no goal had been in training, as the paper's do in the empty arena. So what is new at
+// holdout is the size of the arena; that a goal is looked for, found and remembered is asked of both.
 
 #include <cstdint>
 #include <cstring>
@@ -57,6 +64,7 @@ struct goal_arena {
     philox random;
     scale size;
     std::int32_t time, goal_x, goal_y;
+    std::int32_t turned, found;  // at small fidelity: quarter turns of the arena; 1: at the goal, to be put elsewhere
     pose who;
     room place;
 
@@ -67,7 +75,7 @@ struct goal_arena {
     static task_info describe(const task_options& options) {
         task_info info{.name = name, .observation = view_shape(options), .actions = walking_actions};
         info.seeks_goal = true;
-        info.revision = walking_revision(options);
+        info.revision = revision_of(options, 3);
         const int longest = time_limit(options);
         for (const auto& each : suite_levels)
             info.add_level({each.name, 0, std::numeric_limits<float>::quiet_NaN(), longest, each.further});
@@ -93,7 +101,7 @@ struct goal_arena {
     }
 
     /// The arena of a size without a goal.
-    ENGRAM_HD_CALL static room arena(scale s, bool whole) {
+    ENGRAM_HD_CALL static room arena(scale s, bool whole, int turned = 0) {
         const int side = side_of(s, whole) + 2;
         room made;
         made.width = made.height = static_cast<std::uint8_t>(side);
@@ -102,16 +110,32 @@ struct goal_arena {
         made.above.hill_slope = 90, made.above.hill_seed = 12345;
         made.skins[0] = {pattern::checks, 1, {92, 130, 80}, {104, 142, 90}, 0};
         made.skins[1] = {pattern::plain, 1, {176, 170, 160}, {}, 0};
+        if (whole) {
+            constexpr colour paints[] = {{220, 40, 40}, {250, 220, 60}, {50, 90, 230}, {40, 180, 70}};
+            for (int i = 0; i < 4; ++i) made.skins[12 + i] = {pattern::plain, 1, paints[i], {}, 0};
+            made.above = {};
+            made.above.sun_heading = static_cast<std::uint16_t>(turned * (full_turn / 4));
+            made.wall_height = 3 * cell_length / 2;
+            made.skins[0].kind = pattern::plain;  // the colours of checks would tell one quadrant from the next
+        }
+        const auto put = [&](int x, int y, int skin) {
+            const int last = side - 1;
+            for (int i = 0; i < turned; ++i) {
+                const int before = x;
+                x = last - y, y = before;
+            }
+            made.at(x, y) = {cell_kind::wall, static_cast<std::uint8_t>(skin)};
+        };
         for (int y = 0; y < side; ++y)
             for (int x = 0; x < side; ++x)
-                if (x == 0 || y == 0 || x == side - 1 || y == side - 1) made.at(x, y) = {cell_kind::wall, 1};
+                if (x == 0 || y == 0 || x == side - 1 || y == side - 1)
+                    put(x, y, !whole ? 1 : y == 0 ? 12 : x == side - 1 ? 13 : y == side - 1 ? 14 : 15);
         if constexpr (Buildings)
             for (int i = 0; i < block_capacity; ++i) {
                 const arena_block b = whole ? small_block(s, i) : block(s, i);
                 const int skin = 2 + i;
                 for (int y = b.y; y < b.y + b.h; ++y)
-                    for (int x = b.x; x < b.x + b.w; ++x)
-                        made.at(x + 1, y + 1) = {cell_kind::wall, static_cast<std::uint8_t>(skin)};
+                    for (int x = b.x; x < b.x + b.w; ++x) put(x + 1, y + 1, skin);
                 constexpr pattern kinds[] = {pattern::plain, pattern::stripes, pattern::bands};
                 // Red to violet, neighbours in the list far apart; pink is the goal's.
                 const int hue = 120 * (3 * i % 10);
@@ -122,29 +146,34 @@ struct goal_arena {
 
     ENGRAM_HD_CALL void reset() {
         size = level.base.draw(random);
-        time = 0;
-        place = arena(size, whole());
+        time = found = 0;
+        turned = whole() ? random.below(4) : 0;
+        place = arena(size, whole(), turned);
         draw_goal();
         if constexpr (Visible) place.put(oval());
         spawn();
     }
 
     ENGRAM_HD_CALL outcome step(int action) {
-        const bool found = walk_to_goal(level.step, place, who, action, body, goal_x, goal_y, level.reach);
-        if (found) spawn();
-        return {found ? 1.0f : 0.0f, ++time >= level.limit};
+        const bool rests = found == 1;
+        const bool reached = !rests && walk_to_goal(level.step, place, who, action, body, goal_x, goal_y, level.reach);
+        found = whole() && reached;
+        if (rests || (reached && !whole())) spawn();
+        return {reached ? 1.0f : 0.0f, ++time >= level.limit};
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        if (!hides_goal()) return draw_frame(place, who, view_lens(level.step, level.height, level.width), {}, pixels);
+        if (!hides_goal() && !found) return draw_frame(place, who, through(), {}, pixels);
         room spare;
         view(spare).draw(pixels);
     }
     /// The frame that observe() draws.
     ENGRAM_HD room_view view(room& spare) const {
-        const bool hidden = hides_goal();
-        if (hidden) spare = place, spare.objects_used = 0, spare.objects[0] = {};
-        return {hidden ? &spare : &place, who, view_lens(level.step, level.height, level.width)};
+        const bool hidden = hides_goal(), other = hidden || found;
+        if (other) spare = place;
+        if (hidden) spare.objects_used = 0, spare.objects[0] = {};
+        if (found) spare.skins[0] = {pattern::plain, 1, {255, 40, 170}, {}, 0};
+        return {other ? &spare : &place, who, through()};
     }
 
     /// Nothing is asked of the agent that could be right or wrong.
@@ -162,12 +191,12 @@ struct goal_arena {
         const int far = (side_of(size, whole()) + 2) * cell_length;
         const auto inside = [&](int p) { return p >= 0 && p < far; };
         if (!drawn || !inside(goal_x) || !inside(goal_y) || !inside(who.x) || !inside(who.y) || who.heading < 0 ||
-            who.heading >= full_turn)
+            who.heading >= full_turn || turned < 0 || turned >= (whole() ? 4 : 1))
             return false;
         goal_arena again = *this;
-        again.place = arena(size, whole());
-        if (!level.step.fits(who) || !again.goal_fits(goal_x, goal_y) ||
-            (whole() && (goal_x == far / 2 || goal_y == far / 2)) ||
+        again.place = arena(size, whole(), turned);
+        if (!level.step.fits(who) || found != (whole() && within_reach(who, goal_x, goal_y, level.reach)) ||
+            !again.goal_fits(goal_x, goal_y) || (whole() && (goal_x == far / 2 || goal_y == far / 2)) ||
             ((goal_x > far / 2) == (goal_y > far / 2)) == (level.base.holdout == 1))
             return false;
         if constexpr (Visible) again.place.put(oval());
@@ -179,6 +208,7 @@ private:
     static int time_limit(const task_options& options) {
         return pace_of(options).steps(pace::paper_fidelity(options) ? 200.0f : 50.0f);
     }
+    ENGRAM_HD lens through() const { return view_lens(level.step, level.height, level.width); }
     ENGRAM_HD bool whole() const { return level.step.whole != 0; }
     /// At small fidelity a goal is to be seen from the eight cells around it: whoever does not remember has to search.
     ENGRAM_HD bool hides_goal() const {
@@ -251,7 +281,7 @@ private:
             who.x = x, who.y = y;
             if (!within_reach(who, goal_x, goal_y, level.reach)) break;
         }
-        who.heading = whole() ? random.below(4) * (full_turn / 4) : random.below(full_turn);
+        who.heading = whole() ? (3 + turned) % 4 * (full_turn / 4) : random.below(full_turn);
     }
 
     /// The goal as it is seen: it floats, and touches a body that comes within reach.

@@ -14,9 +14,14 @@
 //
 // Ours: the generator (maze_generator.hpp); the goal, a golden ball in a free cell of its rows, all alike; a body of
 // 0.25 cells radius that reaches it when they touch; a speed of 5 cells/s; objects that do not stop anybody, at most 15
-// as that is what a room holds; walls of nine areas with a texture each, drawn anew for each episode. Small fidelity
-// (ours): 7, 9, 11, 13 cells a side, 2, 3, 4, 6 rooms up to 3 (extrapolate: 5) cells long, and the goal in the rows
-// north of the middle for train stimuli, south of it for holdout stimuli.
+// as that is what a room holds; walls of nine areas with a texture each, drawn anew for each episode.
+//
+// Small fidelity (ours): 7, 9, 11, 13 cells a side, 2, 3, 4, 6 rooms up to 3 (extrapolate: 5) cells long, and the goal
+// in the rows north of the middle for train stimuli, south of it for holdout stimuli. The goal nearly fills its cell;
+// walls are plain, a hue for each area, and nothing else stands there. Who has found the goal stands there for one
+// agent step more, on magenta ground, and so sees the place from it with the reward. The light comes from another
+// quarter in each episode: it told north from south, and agents sought where the goals of training had been. So what is
+// new at holdout is the size of the maze.
 
 #include <cstdint>
 #include <limits>
@@ -52,13 +57,14 @@ struct procedural_maze {
     room place;
     std::uint8_t spawn_count;
     maze_cell goal, spawns[maze_generator::spawn_capacity];
-    std::uint8_t unused[7];  // keeps the state free of padding
+    std::uint8_t found;      // at small fidelity, 1: at the goal, to be put elsewhere
+    std::uint8_t unused[6];  // keeps the state free of padding
 
     static task_info describe(const task_options& options) {
         task_info info{
             .name = "visible_goal_procedural_maze", .observation = view_shape(options), .actions = walking_actions};
         info.seeks_goal = true;
-        info.revision = walking_revision(options);
+        info.revision = revision_of(options, 3);
         const int longest = time_limit(options);
         for (const auto& each : suite_levels)
             info.add_level({each.name, 0, std::numeric_limits<float>::quiet_NaN(), longest, each.further});
@@ -97,7 +103,7 @@ struct procedural_maze {
 
     ENGRAM_HD_CALL void reset() {
         size = level.base.draw(random);
-        time = 0;
+        time = found = 0;
         place = room{};
         const maze_generator made(place, recipe(size, level.step.whole), random);
         spawn_count = static_cast<std::uint8_t>(made.spawn_count());
@@ -109,16 +115,24 @@ struct procedural_maze {
     }
 
     ENGRAM_HD_CALL outcome step(int action) {
-        const bool found = walk_to_goal(level.step, place, who, action, body, centre(goal.x), centre(goal.y), reach);
-        if (found) spawn();
-        return {found ? 10.0f : 0.0f, ++time >= level.limit};
+        const bool rests = found == 1;
+        const bool reached =
+            !rests && walk_to_goal(level.step, place, who, action, body, centre(goal.x), centre(goal.y), reach);
+        found = level.step.whole && reached;
+        if (rests || (reached && !level.step.whole)) spawn();
+        return {reached ? 10.0f : 0.0f, ++time >= level.limit};
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        draw_frame(place, who, view_lens(level.step, level.height, level.width), {}, pixels);
+        if (!found) return draw_frame(place, who, through(), {}, pixels);
+        room spare;
+        view(spare).draw(pixels);
     }
     /// The frame that observe() draws.
-    ENGRAM_HD room_view view(room&) const { return {&place, who, view_lens(level.step, level.height, level.width)}; }
+    ENGRAM_HD room_view view(room& spare) const {
+        if (found) spare = place, spare.skins[0] = {pattern::plain, 1, {255, 40, 170}, {}, 0};
+        return {found ? &spare : &place, who, through()};
+    }
 
     /// Nothing is asked of the agent that could be right or wrong.
     std::optional<trial_event> event() const { return std::nullopt; }
@@ -150,6 +164,7 @@ struct procedural_maze {
                     spawn_count <= maze_generator::spawn_capacity;
         for (int i = 0; good && i < spawn_count; ++i) good = free(spawns[i]);
         for (int i = 0; good && i < place.objects_used; ++i) good = place.objects[i].solid == 0;
+        good = good && found == (level.step.whole && within_reach(who, centre(goal.x), centre(goal.y), reach));
         return good && level.step.fits(who) && who.x >= 0 && who.x < far && who.y >= 0 && who.y < far &&
                who.heading >= 0 && who.heading < full_turn && !collides(place, who.x, who.y, body);
     }
@@ -159,6 +174,7 @@ private:
     static int time_limit(const task_options& options) {
         return pace_of(options).steps(pace::paper_fidelity(options) ? 120.0f : 50.0f);
     }
+    ENGRAM_HD lens through() const { return view_lens(level.step, level.height, level.width); }
     ENGRAM_HD static int centre(int c) { return c * cell_length + cell_length / 2; }
 
     ENGRAM_HD_CALL void paint() {
@@ -166,9 +182,16 @@ private:
                                      pattern::checks};
         place.skins[0] = {pattern::checks, 1, {120, 110, 100}, {134, 124, 112}, 0};
         for (int i = 1; i <= areas * areas; ++i) {
+            if (level.step.whole) {
+                place.skins[i] = {pattern::plain, 1, from_hue(random.below(1536), 50, 170), {}, 0};
+                continue;
+            }
             const int kind = random.below(5);
             place.skins[i] = random_texture(kinds[kind], random);
         }
+        // Nothing but what is drawn anew tells the direction.
+        if (level.step.whole)
+            place.above.sun_heading = static_cast<std::uint16_t>(random.below(4) * (full_turn / 4) + full_turn / 9);
         for (int y = 0; y < place.height; ++y)
             for (int x = 0; x < place.width; ++x)
                 place.at(x, y).skin = place.at(x, y).solid() ? static_cast<std::uint8_t>(1 + area(x, y)) : 0;
@@ -185,12 +208,16 @@ private:
             for (int x = 0; x < place.width; ++x)
                 if (!place.at(x, y).solid() && chosen-- == 0)
                     goal = {static_cast<std::uint8_t>(x), static_cast<std::uint8_t>(y)};
+        if (level.step.whole)
+            return void(
+                place.put(thing(goal, shape::ball, 9 * cell_length / 20, 9 * cell_length / 10, {255, 205, 20})));
         place.put(thing(goal, shape::ball, goal_radius, cell_length / 2, {255, 205, 20}));
         place.objects[0].base = cell_length / 5;
     }
 
     /// Cones, cylinders and boxes in cells with odd coordinates, which are always free.
     ENGRAM_HD_CALL void furnish() {
+        if (level.step.whole) return;
         constexpr int wanted[] = {5, 10, 15, 20};
         constexpr shape forms[] = {shape::cone, shape::cylinder, shape::box};
         const int most = room::object_capacity - 1, all = wanted[static_cast<int>(size)];

@@ -20,8 +20,11 @@
 //
 // Small fidelity (ours) keeps what is to be remembered and for how long beside the rest of an episode: rooms of 3 x 3
 // cells (multi: 5 x 5) and a corridor of one, blocks that fill a cell, a tenth of the delay (0, 2, 4, 6 agent steps),
-// 40 s. The passive blocks stand in the corners beside the corridor, the basic ones behind the agent or at its sides,
-// one to the north and one to the south; with many blocks none stands in a corner, where others could shut it in.
+// 40 s. The passive blocks stand in the corners beside the corridor, the basic ones in the middle of the north and of
+// the south wall: from the west wall, where the agent begins in any of four directions, it has both, one or none of
+// them in sight, and one turn or two show them. Among many blocks the agent begins before the corridor and looks back
+// at the room; the second room is the first one turned by half a turn, so that it looks from its entrance as the first
+// one did from there, and with many blocks none stands in a corner, where others could shut it in.
 // Colours are seen in a light of the episode's (suite_colours.hpp).
 
 #include <cmath>
@@ -72,7 +75,7 @@ struct spot_the_difference {
         const int steps = time_of(options).steps(static_cast<float>(seconds(options)));
         task_info info{
             .name = names[static_cast<int>(Kind)], .observation = view_shape(options), .actions = walking_actions};
-        info.revision = walking_revision(options);
+        info.revision = revision_of(options, Kind == difference::basic || Kind == difference::multi ? 3 : 2);
         for (const auto& each : suite_levels) info.add_level({each.name, 1, NAN, steps, each.further});
         return info;
     }
@@ -102,6 +105,8 @@ struct spot_the_difference {
         paint = random.below(difference_colours);
         shade = level.time.whole ? 1 + random.below(1 << 30) : 0;
         who = level.plan.start();
+        if (Kind == difference::basic && level.time.whole) who.heading = random.below(4) * (full_turn / 4);
+        if (turned_round()) who.heading = full_turn / 2;
         frame = 0, shut_frame = -1;
         now = passage::first_room;
         here = build();
@@ -204,8 +209,13 @@ private:
                 cells(0.15),
                 cells(1),
                 cells(moving ? 0.4 : 0),
-                cells(many ? 0.5 : 1.5)};
+                cells(many                        ? 4.5
+                      : Kind == difference::basic ? 0.5
+                                                  : 1.5)};
     }
+
+    /// Whether the second room is the first one turned by half a turn: many blocks at small fidelity.
+    ENGRAM_HD bool turned_round() const { return Kind == difference::multi && level.time.whole; }
 
     ENGRAM_HD static int looks() { return Kind == difference::motion ? motions_per_split : difference_colours; }
 
@@ -227,12 +237,14 @@ private:
                 spot[i] = level.time.whole ? 1 + 2 * random.below(2) : 12 + random.below(2);
             if (Kind == difference::motion) spot[i] = level.time.whole ? 1 + 2 * random.below(2) : random.below(4);
             // A block in a corner of whole cells could be shut in by its neighbours.
-            if (Kind == difference::multi)
-                spot[i] = level.time.whole ? 4 + random.below(rim_places - 4) : random.below(rim_places);
-            if (Kind == difference::basic) {           // those that are not in the last column
-                constexpr int whole[] = {0, 5, 2, 8};  // in the middle of a cell
-                const int k = random.below(level.time.whole ? 4 : 10);
-                spot[i] = level.time.whole ? whole[k] : k < 2 ? 2 * k : k + 2;
+            if (Kind == difference::multi) spot[i] = level.time.whole ? 4 + random.below(8) : random.below(rim_places);
+            if (Kind == difference::basic) {  // those that are not in the last column
+                if (level.time.whole) {
+                    spot[i] = 5 + 3 * random.below(2);  // the middle of the north or of the south
+                } else {
+                    const int k = random.below(10);
+                    spot[i] = k < 2 ? 2 * k : k + 2;
+                }
             }
             bool good = true;
             for (int j = 0; j < i; ++j) {
@@ -264,7 +276,8 @@ private:
     ENGRAM_HD_CALL room_object block(int i) const {
         const bool second = now == passage::second_room;
         const int seen = second && i == odd ? changed : look[i];
-        const lattice_place at = rim_place(spot[i]);
+        lattice_place at = rim_place(spot[i]);
+        if (second && turned_round()) at = {4 - at.column, 4 - at.row};
         room_object thing;
         thing.x = level.plan.west(second) + level.plan.lattice(at.column);
         thing.y = cell_length + level.plan.lattice(at.row);

@@ -16,10 +16,14 @@
 // its sizes are ours: at paper fidelity so large that a random walk makes about three choices, as the paper's random
 // row of 1.44 asks for. Small fidelity (ours):
 //
-//   The demonstration is shown, not won: each pair stands there for one agent step, the lower box a slab, whatever is
-//   done. After it all pairs come again, in another order, and each once, +1 for the higher: what has been shown is to
-//   be remembered, and each pair says so, where the paper's challenge is the one reward in an episode that asks for
-//   memory. A choice takes one agent step, a whole cell to the side. Time limit 30 s.
+//   The demonstration goes up the chain. Each pair is shown for one agent step, the lower box a slab, whatever is
+//   done, and asked in the next one, sides drawn anew: +1 for the higher. After it all pairs are asked again, in random
+//   order and each once, +1 for the higher: what was shown is to be remembered, and each pair says so, where the
+//   paper's challenge is the one reward in an episode that asks for memory. The challenge is as above, so that an
+//   episode returns at most 2 (n - 1) + 5. Going up the chain lets an agent tell ranks by the time at which boxes were
+//   shown; in random order, all pairs that had been shown were learnt and the challenge was not. A choice takes one
+//   agent step, a whole cell to the side. Colours are seen in a light of the episode's (suite_colours.hpp). Time limit
+//   30 s.
 
 #include <cmath>
 #include <cstdint>
@@ -66,14 +70,15 @@ struct transitive_inference {
     std::int32_t chain[capacity];  // colours, lowest first
     std::int32_t pairs[capacity];  // the lower of each pair of neighbours, in the order of the demonstration
     std::int32_t again[capacity];  // and in that of their second coming (small fidelity)
+    std::int32_t shade, unused;    // the light of the episode (suite_colours.hpp); 0: none (paper fidelity)
     room here;                     // a function of the above
 
     static task_info describe(const task_options& options) {
         const int steps = time_of(options).steps(static_cast<float>(seconds(options)));
         task_info info{.name = "transitive_inference", .observation = view_shape(options), .actions = walking_actions};
-        info.revision = walking_revision(options);
+        info.revision = revision_of(options, 3);
         for (const auto& each : suite_levels)
-            info.add_level({each.name, maximum(each.level.size), NAN, steps, each.further});
+            info.add_level({each.name, maximum(each.level.size, options), NAN, steps, each.further});
         return info;
     }
 
@@ -106,7 +111,11 @@ struct transitive_inference {
             }
         }
         shuffle_pairs(pairs);
-        if (level.time.whole) shuffle_pairs(again);
+        if (level.time.whole) {
+            shuffle_pairs(again);
+            for (int i = 0; i < count - 1; ++i) pairs[i] = i;  // up the chain
+        }
+        shade = level.time.whole ? 1 + random.below(1 << 30) : 0;
         frame = trial = 0;
         show();
     }
@@ -159,7 +168,8 @@ struct transitive_inference {
     bool valid() const {
         bool good = count >= 5 && count <= capacity && trial >= 0 && trial <= challenge() && frame >= 0 &&
                     frame < level.limit && frame % (level.time.ticks * level.time.frames) == 0 &&
-                    (higher_right == 0 || higher_right == 1) && (!told() || who == level.start());
+                    (higher_right == 0 || higher_right == 1) && (shade > 0) == (level.time.whole != 0) && shade >= 0 &&
+                    unused == 0 && (!told() || who == level.start());
         int colours = 0, demonstrated = 0, repeated = 0;  // one bit each
         for (int i = 0; good && i < capacity; ++i) {
             good = chain[i] >= 0 && chain[i] < inference_colours && pairs[i] >= 0 && pairs[i] < count - 1 &&
@@ -167,7 +177,7 @@ struct transitive_inference {
             if (good && i < count) good = !(colours & 1 << chain[i]), colours |= 1 << chain[i];
             if (good && i < count - 1) good = !(demonstrated & 1 << pairs[i]), demonstrated |= 1 << pairs[i];
             if (good && i < count - 1 && level.time.whole)
-                good = !(repeated & 1 << again[i]), repeated |= 1 << again[i];
+                good = pairs[i] == i && !(repeated & 1 << again[i]), repeated |= 1 << again[i];
         }
         if (!good || !level.time.fits(who) || who.heading < 0 || who.heading >= full_turn || who.x <= 0 || who.y <= 0 ||
             who.x >= (level.length + 2) * cell_length || who.y >= (level.breadth + 2) * cell_length)
@@ -179,22 +189,24 @@ struct transitive_inference {
 
     /// The ranks of the two boxes that stand there.
     ENGRAM_HD int lower_rank() const {
-        const int neighbours = count - 1;
-        return trial == challenge() ? 1 : trial < neighbours ? pairs[trial] : again[trial - neighbours];
+        const int shown = (level.time.whole ? 2 : 1) * (count - 1);
+        if (trial == challenge()) return 1;
+        return trial >= shown ? again[trial - shown] : pairs[level.time.whole ? trial / 2 : trial];
     }
     ENGRAM_HD int higher_rank() const { return trial == challenge() ? count - 2 : lower_rank() + 1; }
     /// Whether a pair is being shown with its outcome and nothing is asked (small fidelity).
-    ENGRAM_HD bool told() const { return level.time.whole && trial < count - 1; }
+    ENGRAM_HD bool told() const { return level.time.whole && trial < 2 * (count - 1) && trial % 2 == 0; }
     /// The number of the last trial, from 0.
-    ENGRAM_HD int challenge() const { return (level.time.whole ? 2 : 1) * (count - 1); }
+    ENGRAM_HD int challenge() const { return (level.time.whole ? 3 : 1) * (count - 1); }
 
 private:
     static int seconds(const task_options& options) { return pace::paper_fidelity(options) ? 200 : 30; }
     static pace time_of(const task_options& options) { return pace::of(options, 2); }
 
     ENGRAM_HD static int chain_length(scale size) { return 5 + static_cast<int>(size); }
-    static float maximum(scale size) {
-        const auto of = [](scale s) { return static_cast<float>(chain_length(s) - 1 + 5); };
+    static float maximum(scale size, const task_options& options) {
+        const int times = pace::paper_fidelity(options) ? 1 : 2;
+        const auto of = [&](scale s) { return static_cast<float>(times * (chain_length(s) - 1) + 5); };
         return size == scale::small_or_large ? (of(scale::small) + of(scale::large)) / 2 : of(size);
     }
 
@@ -235,6 +247,7 @@ private:
             thing.tag = static_cast<std::uint8_t>(right);
             const int rank = right == higher_right ? higher_rank() : lower_rank();
             thing.paint = inference_colour(level.base.holdout, chain[rank]);
+            if (shade) thing.paint = shade_of(thing.paint, shade, chain[rank]);
             made.put(thing);
         }
         return made;

@@ -7,8 +7,12 @@
 // (errata M45).
 //
 // Digits 0 to 4 are trained on, 5 to 9 held out, one fixed image a class (errata M46): training images of MNIST, or
-// drawn with a pen where there is no data. A digit is 0.25 of the panel, the four are laid out over 0.95 of it; at
-// 16 x 16 a digit is 6 x 6 pixels.
+// drawn with a pen where there is no data. A digit is 0.25 of the panel, the four are laid out over 0.95 of it.
+//
+// Small fidelity (ours): a digit of 6 x 6 pixels of 16 x 16 is drawn dark on a card. The four cards of a trial have
+// hues a quarter of their circle apart, from one that is drawn anew for each trial: what was shown is told by being
+// alike, where five images, always the same, were learnt by heart and new ones not recognised. Hues are drawn alike at
+// all levels, so what is new at holdout are the shapes and the delays.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,6 +30,7 @@
 #include "engram/task/psychlab.hpp"
 #include "engram/task/stimulus_data.hpp"
 #include "engram/task/stroke_glyphs.hpp"
+#include "engram/task/texture.hpp"
 
 namespace engram {
 
@@ -82,7 +87,7 @@ struct what_then_where_level {
 
 struct what_then_where {
     static constexpr bool uses_stimuli = true, low_buttons = false;
-    static constexpr int phases = 6, classes = 5;
+    static constexpr int phases = 6, classes = 5, hues = 1536;
     static constexpr shade ground{0, 0, 0};
 
     what_then_where_level level;
@@ -92,6 +97,7 @@ struct what_then_where {
     int where;     // the edge of the digit
     int unused;    // keeps the state free of padding
     int digit[4];  // at the left, right, upper, lower edge; 0 to 4 of the split
+    int hue[4];    // of their cards (texture.hpp), at small fidelity; else 0
 
     static std::shared_ptr<const stimulus_set> load_stimuli(const task_options& options) {
         return std::make_shared<const stimulus_set>(fixed_digits(options));
@@ -99,6 +105,7 @@ struct what_then_where {
 
     static task_info describe(const task_options& options) {
         task_info info = psychlab_info("what_then_where", 4, options);
+        info.revision = revision_of(options, 2);  // digits were white before
         for (const char* name : psychlab_levels) {
             const auto level = what_then_where_level::make(name, options);
             const int steps = 3 + 2 * phase{phase_kind::wait, level.delays.longest()}.steps();
@@ -132,6 +139,7 @@ struct what_then_where {
     bool valid() const {
         bool good = where >= 0 && where < 4 && level.delays.has(delay[0]) && level.delays.has(delay[1]);
         for (const int d : digit) good = good && d >= 0 && d < classes;
+        for (const int i : hue) good = good && i >= 0 && i < (level.base.paper ? 1 : hues);
         return good && psychlab_valid(*this);
     }
 
@@ -164,6 +172,14 @@ struct what_then_where {
         const auto lay = [&](int which, int left, int top) {
             const std::ptrdiff_t image = level.base.first + digit[which];
             on.image(images + image * (level.base.side * level.base.side * 3), level.base.side, left, top, size);
+            if (on.fine()) return;
+            const colour paint = from_hue(hue[which], 0, 255);
+            const float light[] = {unit(paint.r), unit(paint.g), unit(paint.b)};
+            for (int y = top; y < top + size; ++y)
+                for (int i = 3 * left; i < 3 * (left + size); ++i) {
+                    float& texel = on.texels[y * on.side * 3 + i];
+                    texel = light[i % 3] * (1 - 0.6f * texel);
+                }
         };
         if (clock.kind != phase_kind::show) return;
         if (clock.index == 0) return lay(where, middle, middle);
@@ -171,16 +187,29 @@ struct what_then_where {
     }
 
 private:
-    ENGRAM_HD_CALL void choose() {
-        for (int& each : delay) each = level.delays.draw(random);
-        int order[classes];
-        for (int i = 0; i < classes; ++i) {  // a shuffle, inside out
+    ENGRAM_HD static float unit(std::uint8_t x) { return static_cast<float>(x) / 255.0f; }
+
+    /// The numbers below `Count` in random order.
+    template <int Count>
+    ENGRAM_HD_CALL void shuffle(int* order) {
+        for (int i = 0; i < Count; ++i) {  // inside out
             const int j = random.below(i + 1);
             order[i] = order[j];
             order[j] = i;
         }
+    }
+
+    ENGRAM_HD_CALL void choose() {
+        for (int& each : delay) each = level.delays.draw(random);
+        int order[classes];
+        shuffle<classes>(order);
         for (int edge = 0; edge < 4; ++edge) digit[edge] = order[edge];
         where = random.below(4);
+        if (level.base.paper) return;
+        int turn[4];  // a quarter of the circle apart
+        shuffle<4>(turn);
+        const int first = random.below(hues / 4);
+        for (int edge = 0; edge < 4; ++edge) hue[edge] = first + turn[edge] * (hues / 4);
     }
 };
 
