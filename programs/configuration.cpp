@@ -160,6 +160,28 @@ named_texts parse_assignments(const std::vector<std::string>& assignments) {
     return pairs;
 }
 
+void configuration::refuse_foreign(const named_texts& asked) const {
+    const auto sequences = sequence_names(), tasks = task_names();
+    const auto has = [&](const auto& names) { return std::find(names.begin(), names.end(), task) != names.end(); };
+    std::optional<std::vector<std::string>> reads;
+    if (has(tasks))
+        reads = find_task(task).reads;
+    else if (has(sequences))
+        reads = find_sequence(task).reads;
+    if (!reads) return;
+    for (auto& name : *reads) name = "task." + name;
+    std::vector<std::string> known;
+    for (const auto& s : settings()) known.push_back(s.name);
+    for (const auto& [name, value] : asked) {
+        // What is no setting at all is refused as such.
+        if (group_of(name) != "task" || std::find(known.begin(), known.end(), name) == known.end()) continue;
+        if (std::find(reads->begin(), reads->end(), name) != reads->end()) continue;
+        std::string list;
+        for (const auto& r : *reads) list += (list.empty() ? "" : ", ") + r;
+        fail(name, ": the task ", task, " does not read it; it reads ", list);
+    }
+}
+
 std::string configuration::origin_of(const std::string& setting) const {
     const auto found = origin_.find(setting);
     return found == origin_.end() ? "default" : found->second;

@@ -36,6 +36,7 @@ std::string description(ablation& model, const arguments& a) {
     const auto tasks = tasks_of(model);
     config.task = a.task.value_or(tasks.front());
     require_task(model, config.task);
+    config.refuse_foreign(parse_assignments(a.set));
     config.apply_preset(a.preset.value_or("small"), parse_assignments(a.set));
     const auto agent = model.trace(shape_of_task(config), 1);
 

@@ -36,6 +36,9 @@ TEST_CASE("unknown names are answered with the nearest valid one") {
     refuses(plus(train, {"--task", "continous_recognition"}), "did you mean 'continuous_recognition'?");
     refuses(plus(train, {"--set", "memory.slot=5"}), "unknown setting 'memory.slot'; did you mean 'memory.slots'?");
     refuses(plus(train, {"--memory.slot", "5"}), "unknown setting 'memory.slot'; did you mean 'memory.slots'?");
+    refuses(
+        plus(train, {"--task.length", "120"}),
+        "task.length: the task arbitrary_visuomotor_mapping does not read it; it reads task.fidelity, task.scheme, ");
     refuses(plus(train, {"--optimizer.clip=5"}), "did you mean 'optimiser.clip'?");
     refuses(plus(train, {"--preset", "papr"}), "unknown preset 'papr'; did you mean 'paper'?");
     refuses(plus(train, {"--mode", "async"}), "did you mean 'asynchronous'?");

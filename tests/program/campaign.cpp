@@ -214,7 +214,7 @@ TEST_CASE("a grid, its sections and what holds for some of it") {
         "programs = ff\ntask = t_maze two_colors  # the singular says the same\nseeds = 1 2\nsteps = 500\n"
         "two_colors: steps = 700\n[wide]\ncontroller.hidden = 32 64\nout = "
         "runs/{section}/{task}-{program}-{controller.hidden}-{seed}\n"
-        "[short]\ntasks = t_maze\nseeds = 7\nsteps = 300\ntask.data = a b\n");
+        "[short]\ntasks = t_maze\nseeds = 7\nsteps = 300\ndata = a b\n");
     const finished f = place.run({"--dry-run", "evaluate=0"});
     INFO(f.err);
     REQUIRE(f.code == 0);
@@ -232,7 +232,7 @@ TEST_CASE("a grid, its sections and what holds for some of it") {
         for (const std::string task : {"t_maze", "two_colors"})
             for (const int hidden : {32, 64}) expected += command(task, seed, task == "t_maze" ? 500 : 700, hidden);
     expected +=
-        "engram-ff train --task t_maze --seed 7 --threads 1 --steps 300 --task.data 'a b' --evaluate 0 --out "
+        "engram-ff train --task t_maze --seed 7 --threads 1 --steps 300 --data 'a b' --evaluate 0 --out "
         "runs/some/short/t_maze/ff-7 --resume --quiet\n";
     CHECK(out == expected);
     CHECK(place.run({"--programs"}).out == "engram-ff\n");

@@ -102,22 +102,13 @@ std::string task_of(const composition& c, const std::string& preset) {
 
 /// Lengths and sizes that only cost time.
 std::vector<std::string> smaller(const ablation& model, const std::string& task, const std::string& preset) {
-    std::vector<std::string> wanted{"rollout.environments=4",
-                                    "rollout.unroll=2",
-                                    "sequence.batch=2",
-                                    "auxiliary.steps=1",
-                                    "task.length=5",
-                                    "task.length_spread=0",
-                                    "learner.rollout=2",
-                                    "learner.every=1",
-                                    "learner.selected=1",
-                                    "phases.detector_steps=8",
-                                    "phases.detector.environments=4",
-                                    "phases.detector.batch=4",
-                                    "phases.detector.start=4",
-                                    "phases.detector.replay.capacity=8",
-                                    "phases.memory.steps=2",
-                                    "phases.memory.batch=2"};
+    std::vector<std::string> wanted{
+        "rollout.environments=4",  "rollout.unroll=2",        "sequence.batch=2",
+        "auxiliary.steps=1",       "learner.rollout=2",       "learner.every=1",
+        "learner.selected=1",      "phases.detector_steps=8", "phases.detector.environments=4",
+        "phases.detector.batch=4", "phases.detector.start=4", "phases.detector.replay.capacity=8",
+        "phases.memory.steps=2",   "phases.memory.batch=2"};
+    if (task == "t_maze") wanted.insert(wanted.end(), {"task.length=5", "task.length_spread=0"});
     if (among(task, {"copy", "bit_copy"})) wanted.push_back("task.items=2");
     if (task == "copy") wanted.push_back("task.steps=8");
     // Whole sequences: the first steps of some have no target.

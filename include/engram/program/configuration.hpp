@@ -65,6 +65,8 @@ public:
     /// Gives the settings what a preset has for the agent's policies and the task, then what `further` says, and checks
     /// the outcome once; and the run the preset's number of steps.
     void apply_preset(const std::string& name, const named_texts& further = {});
+    /// Throws where a setting of a task was asked for that the task of this run does not read.
+    void refuse_foreign(const named_texts& asked) const;
     /// Where a setting's value comes from: default, preset, task (the preset's for this task) or --set.
     std::string origin_of(const std::string& setting) const;
 

@@ -23,6 +23,7 @@ namespace engram {
 
 class add_marked final : public sequence_source {
 public:
+    static constexpr std::array reads{"steps"};
     static sequence_info describe(const task_options& options) {
         const int T = options.steps == 0 ? 100 : options.steps;
         require(T >= 3 && T <= 10'000'000, "add: ", T, " steps were asked for; expected at least 3");

@@ -12,6 +12,7 @@
 // Scheme `staircase` (the paper's): one association to start with; with K associations run K trials, each image once in
 // fresh random order; if all were right, add one.
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@ struct visuomotor_level {
 
 struct arbitrary_visuomotor_mapping {
     static constexpr bool uses_stimuli = true, low_buttons = false;
+    static constexpr std::array reads{"fidelity", "scheme", "data", "stimuli", "stimulus_count"};
     static constexpr int capacity = 76;  // images an episode can show, at most one a trial
     static constexpr int phases = 1;
     static constexpr shade ground{1, 1, 1};

@@ -11,6 +11,7 @@
 // The frame of an output step is empty, so its `origin` is the step of the row that it gives back. `recall` is -1, as
 // the first output step moves with n. Levels: `train`, and `length_<n>` for every n from 1 to L.
 
+#include <array>
 #include <string>
 
 #include "engram/core/error.hpp"
@@ -25,6 +26,7 @@ class bit_copy final : public sequence_source {
 public:
     static constexpr int bits = 8, columns = bits + 2;
 
+    static constexpr std::array reads{"items"};
     static sequence_info describe(const task_options& options) {
         const int longest = longest_of(options);
         require(longest >= 1 && longest <= 1000, "bit_copy: ", longest, " items were asked for; expected 1 to 1000");

@@ -20,6 +20,7 @@
 // 16 x 16 an object is 3 x 3 pixels, an E a block with a notch on the side that it opens to, and the grid leaves room
 // for the buttons only in the lower corners.
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -67,6 +68,7 @@ struct change_detection_level {
 
 struct change_detection {
     static constexpr bool uses_stimuli = false, low_buttons = true;
+    static constexpr std::array reads{"fidelity"};
     static constexpr int phases = 4, capacity = 4;
     static constexpr shade ground{1, 1, 1};
 

@@ -6,6 +6,7 @@
 // Button 0 (left) = new, 1 (right) = old (errata M8); +1 if right, 0 otherwise; two neutral buttons, so that nothing on
 // the panel tells the answer. The course of a trial is psychlab.hpp's; at small fidelity it is one step.
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@ namespace engram {
 
 struct continuous_recognition {
     static constexpr bool uses_stimuli = true, low_buttons = false;
+    static constexpr std::array reads{"fidelity", "data", "stimuli", "stimulus_count"};
     static constexpr int capacity = 75;
     static constexpr int phases = 1;
     static constexpr shade ground{1, 1, 1};

@@ -15,6 +15,7 @@
 // afresh (ours; the paper trains on ten thousand).
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ public:
     static constexpr int filler = 0, marker = 1, first_digit = 2, digits = 8;
     static constexpr int symbols = first_digit + digits;
 
+    static constexpr std::array reads{"items", "steps", "markers"};
     static sequence_info describe(const task_options& options) {
         const char* name = Scattered ? "scattered_copy" : "copy";
         const int n = items_of(options), T = options.steps == 0 ? 120 : options.steps;

@@ -26,6 +26,7 @@ class digit_map final : public sequence_source {
 public:
     static constexpr int grid = 4, moves = 4;
 
+    static constexpr std::array reads{"items", "glyph_side", "fidelity", "data", "stimuli"};
     static sequence_info describe(const task_options& options) {
         const int steps = options.items == 0 ? 25 : options.items, side = glyph_side(options);
         require(steps >= 1 && steps <= 100000, "mnist_map: a walk of ", steps,

@@ -104,7 +104,11 @@ struct task_info {
     }
 };
 
-/// Settings of all tasks; a task reads what concerns it.
+/// Settings of all tasks; a task reads what concerns it, and says which in a member such as
+///
+///     static constexpr std::array reads{"length", "length_spread"};
+///
+/// so that another one, asked for by its name, is refused. A task that does not say is given whatever is asked for.
 struct task_options {
     std::string data{};            // folder with mnist/ and omniglot/; empty: built-in stimuli
     std::string stimuli = "auto";  // auto, builtin, mnist, omniglot (auto: what the data folder has)
@@ -122,6 +126,15 @@ struct task_options {
     int glyph_side = 0;           // sequence tasks of glyphs: pixels a side, 14, 28 or 32; 0: the fidelity's
     std::string markers = "one";  // copy, scattered_copy: `one` query token, or `distinct`: one for every query
 };
+
+/// The options that a task says it reads; none where it does not say.
+template <class Task>
+std::optional<std::vector<std::string>> options_read() {
+    if constexpr (requires { Task::reads; })
+        return std::vector<std::string>(Task::reads.begin(), Task::reads.end());
+    else
+        return {};
+}
 
 template <class E>
 concept environment = std::is_trivially_copyable_v<E> && std::has_unique_object_representations_v<E> &&

@@ -25,6 +25,7 @@
 // did, agents never went where no goal had been in training, as the paper's do in the empty arena. So what is new at
 // holdout is the size of the arena; that a goal is looked for, found and remembered is asked of both.
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -57,6 +58,7 @@ template <bool Visible, bool Buildings>
 struct goal_arena {
     static_assert(Buildings || !Visible, "the suite has no visible goal in the empty arena");
     static constexpr bool uses_stimuli = false;
+    static constexpr std::array reads{"fidelity"};
     static constexpr int body = cell_length / 4, clear = 3 * cell_length / 4;
     static constexpr int block_capacity = 10;
 

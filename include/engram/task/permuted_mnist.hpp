@@ -10,6 +10,7 @@
 // Fisher's and Yates's from a Philox stream of T alone: it belongs to the task and not to a run's seed. Digits come
 // from MNIST where there is a data folder, and are drawn otherwise.
 
+#include <array>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -28,6 +29,7 @@ namespace engram {
 
 class permuted_mnist final : public sequence_source {
 public:
+    static constexpr std::array reads{"steps", "fidelity", "data", "stimuli"};
     static sequence_info describe(const task_options& options) {
         sequence_info info{
             .name = "permuted_mnist", .steps = steps_of(options), .observation = {1, 1, 1}, .targets = 1};

@@ -23,6 +23,7 @@
 // quarter in each episode: it told north from south, and agents sought where the goals of training had been. So what is
 // new at holdout is the size of the maze.
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -46,6 +47,7 @@ struct procedural_maze_level {
 
 struct procedural_maze {
     static constexpr bool uses_stimuli = false;
+    static constexpr std::array reads{"fidelity"};
     static constexpr int body = cell_length / 4, goal_radius = cell_length / 4, reach = body + goal_radius;
     static constexpr int areas = 3;  // of the walls, along each side
 

@@ -18,6 +18,7 @@
 // The settings `items` and `recalled` are l and k. A task is a rule: its facts, and how it goes on after l items.
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <memory>
 #include <string>
@@ -95,6 +96,7 @@ struct similarity_cued_recall {
 template <recall_rule Rule>
 class recall_task final : public sequence_source {
 public:
+    static constexpr std::array reads{"items", "recalled", "glyph_side", "fidelity", "data", "stimuli"};
     static sequence_info describe(const task_options& options) {
         constexpr recall_facts facts = Rule::facts;
         const int l = items(options), k = recalled(options), side = glyph_side(options);

@@ -58,6 +58,7 @@ inline std::shared_ptr<const stimulus_set> load_stimuli(const task_options& opti
 
 /// One line of the registry.
 struct registered_task {
+    std::optional<std::vector<std::string>> reads;  // the options, where it says
     task_info (*describe)(const task_options&);
     std::shared_ptr<const stimulus_set> (*stimuli)(const task_options&);
     std::unique_ptr<batch_environment> (*make)(const std::string& level, int count, std::uint64_t seed,
@@ -77,7 +78,7 @@ std::shared_ptr<const stimulus_set> stimuli_of(const task_options& options) {
 /// The entry of one environment.
 template <environment E>
 registered_task register_task() {
-    return {&E::describe, &stimuli_of<E>,
+    return {options_read<E>(), &E::describe, &stimuli_of<E>,
             [](const std::string& level, int count, std::uint64_t seed, std::uint32_t first_stream,
                const task_options& options,
                std::shared_ptr<const stimulus_set> stimuli) -> std::unique_ptr<batch_environment> {

@@ -13,6 +13,7 @@
 // Frames are 32 x 32 x 3 (`paper`) or 16 x 16 x 3 (`small`), 4 samples a pixel.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -37,6 +38,7 @@ public:
         lens_.samples = 2;
     }
 
+    static constexpr std::array reads{"fidelity"};
     static sequence_info describe(const task_options& options) {
         require_known("fidelity", options.fidelity, std::vector<std::string>{"small", "paper"});
         const int side = options.fidelity == "paper" ? 32 : 16;

@@ -24,6 +24,7 @@ namespace engram {
 
 /// One line of the registry.
 struct registered_sequence {
+    std::optional<std::vector<std::string>> reads;  // the options, where it says
     sequence_info (*describe)(const task_options&);
     std::shared_ptr<const sequence_source> (*make)(const task_options&);
 };
@@ -31,7 +32,8 @@ struct registered_sequence {
 /// The entry of one sequence task.
 template <class Task>
 registered_sequence register_sequence() {
-    return {&Task::describe, [](const task_options& options) -> std::shared_ptr<const sequence_source> {
+    return {options_read<Task>(), &Task::describe,
+            [](const task_options& options) -> std::shared_ptr<const sequence_source> {
                 return std::make_shared<const Task>(options);
             }};
 }

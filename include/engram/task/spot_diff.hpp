@@ -27,6 +27,7 @@
 // one did from there, and with many blocks none stands in a corner, where others could shut it in.
 // Colours are seen in a light of the episode's (suite_colours.hpp).
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -57,6 +58,7 @@ struct spot_diff_level {
 template <difference Kind>
 struct spot_the_difference {
     static constexpr bool uses_stimuli = false;
+    static constexpr std::array reads{"fidelity"};
     static constexpr int capacity = 7;  // blocks
 
     spot_diff_level level;

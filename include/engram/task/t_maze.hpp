@@ -9,6 +9,7 @@
 // The length is L + uniform {0, ..., spread}: `length` 100 and `length_spread` 10 by default, as the authors' program
 // has it; their text says 9 (errata U18). Level `holdout_extrapolate` is twice as long (ours).
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,7 @@ struct t_maze_level {
 
 struct t_maze {
     static constexpr bool uses_stimuli = false;
+    static constexpr std::array reads{"length", "length_spread"};
 
     t_maze_level level;
     philox random;

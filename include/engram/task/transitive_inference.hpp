@@ -25,6 +25,7 @@
 //   agent step, a whole cell to the side. Colours are seen in a light of the episode's (suite_colours.hpp). Time limit
 //   30 s.
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -59,6 +60,7 @@ struct inference_level {
 
 struct transitive_inference {
     static constexpr bool uses_stimuli = false;
+    static constexpr std::array reads{"fidelity"};
     static constexpr int capacity = 8;  // boxes of a chain
 
     inference_level level;

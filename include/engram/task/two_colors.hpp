@@ -20,6 +20,7 @@
 // units; the agent starts in the middle, looking at the column; the wall stub; the sixteen nearest bodies in front are
 // drawn, and none beyond; level `holdout_extrapolate` takes twice the time.
 
+#include <array>
 #include <limits>
 #include <optional>
 #include <string>
@@ -39,6 +40,7 @@ struct two_colors_level {
 
 struct two_colors {
     static constexpr bool uses_stimuli = false;
+    static constexpr std::array reads{"fidelity", "backward"};
     static constexpr int body = cell_length / 4, item_radius = 5 * cell_length / 16, capacity = 160;
     static constexpr int turn = 640, stride = 8533;  // a tic
     static constexpr int full_health = 100, worth = 25, hurt = 5, hurt_every = 32;

@@ -15,6 +15,7 @@
 // all levels, so what is new at holdout are the shapes and the delays.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -87,6 +88,7 @@ struct what_then_where_level {
 
 struct what_then_where {
     static constexpr bool uses_stimuli = true, low_buttons = false;
+    static constexpr std::array reads{"fidelity", "data", "stimuli"};
     static constexpr int phases = 6, classes = 5, hues = 1536;
     static constexpr shade ground{0, 0, 0};
 
