@@ -22,7 +22,8 @@ struct cleared_rows {
     static ENGRAM_HD void forward(auto row, const auto& o, settings) {
         const bool begins = o.reset[0] > 0.5f;
         for (int k = 0; k < o.y.count; ++k) {
-            const auto &x = o.x.parts[k], &y = o.y.parts[k];
+            const auto& x = o.x.parts[k];
+            const auto& y = o.y.parts[k];
             if (begins)
                 row.each(y.width, [&](auto i) { y.put(i, zero_of(x[i])); });
             else
@@ -32,7 +33,8 @@ struct cleared_rows {
     static ENGRAM_HD void backward(auto row, const auto& o, settings) {
         const bool begins = o.reset[0] > 0.5f;
         for (int k = 0; k < o.x.count; ++k) {
-            const auto &x = o.x.parts[k], &y = o.y.parts[k];
+            const auto& x = o.x.parts[k];
+            const auto& y = o.y.parts[k];
             if (begins || !y.d)
                 row.each(x.d.width, [&](auto i) { x.d.put(i, zero_of(x.d[i])); });
             else
