@@ -22,6 +22,7 @@
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/io/safetensors.hpp>
+#include <engram/operations/concatenate.hpp>
 
 namespace mra {
 

@@ -9,6 +9,7 @@
 
 #include <engram/catalogue.hpp>
 #include <engram/encoder/mlp.hpp>
+#include <engram/operations/softmax.hpp>
 
 using namespace engram;
 using backend = cpu<float>;

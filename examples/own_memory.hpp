@@ -18,6 +18,8 @@
 #include <engram/graph/ops/matrix_memory.hpp>
 #include <engram/learner/vtrace.hpp>
 #include <engram/model/agent.hpp>
+#include <engram/operations/pick.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace own {
 

@@ -12,6 +12,8 @@
 #include <engram/graph/ops/knn.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/concatenate.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace {
 

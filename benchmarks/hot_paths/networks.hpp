@@ -15,6 +15,7 @@
 #include <engram/graph/scan.hpp>
 #include <engram/kernels/attention.hpp>
 #include <engram/kernels/convolution.hpp>
+#include <engram/operations/softmax.hpp>
 
 #include "path.hpp"
 

@@ -18,12 +18,12 @@
 #include <engram/core/error.hpp>
 #include <engram/core/float_maths.hpp>
 #include <engram/core/pack.hpp>
-#include <engram/core/parameters.hpp>
 #include <engram/core/philox.hpp>
 #include <engram/core/reflection.hpp>
 #include <engram/core/rounding.hpp>
 #include <engram/core/settings.hpp>
 #include <engram/core/thread_pool.hpp>
+#include <engram/graph/parameters.hpp>
 
 #include <engram/kernels/attention.hpp>
 #include <engram/kernels/bfloat16_product.hpp>

@@ -7,7 +7,10 @@
 #include <engram/graph/ops/dropout.hpp>
 #include <engram/graph/ops/receive_gradient.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/concatenate.hpp>
 #include <engram/operations/layer_norm.hpp>
+#include <engram/operations/pick.hpp>
+#include <engram/operations/softmax.hpp>
 #include <engram/train/device_optimiser.hpp>
 
 using namespace engram;

@@ -6,6 +6,8 @@
 
 #include <engram/device/operations.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/concatenate.hpp>
+#include <engram/operations/softmax.hpp>
 
 using namespace engram;
 

@@ -12,6 +12,7 @@
 #include <engram/device/ops/knn.hpp>
 #include <engram/device/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace knn_test {
 

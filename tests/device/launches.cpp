@@ -16,6 +16,7 @@
 #include <engram/memory/fifo_knn.hpp>
 #include <engram/memory/no_memory.hpp>
 #include <engram/model/laws.hpp>
+#include <engram/operations/softmax.hpp>
 
 using namespace engram;
 

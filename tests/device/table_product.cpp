@@ -8,6 +8,8 @@
 #include <engram/graph/check_gradients.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/pick.hpp>
+#include <engram/operations/softmax.hpp>
 
 using namespace engram;
 

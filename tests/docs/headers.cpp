@@ -1,7 +1,9 @@
-// engram.hpp and tasks.hpp hold every header but those that their first lines leave out, so that a new one is not forgotten.
+// engram.hpp and tasks.hpp hold every header but those that their first lines leave out, so that a new one is not
+// forgotten.
 
 #include "markdown.hpp"
 
+#include <algorithm>
 #include <regex>
 #include <set>
 
@@ -13,7 +15,7 @@ const fs::path include = root() / "include";
 
 /// The engram headers that a header includes by name.
 std::vector<std::string> included_by(const std::string& header) {
-    static const std::regex form(R"(^ *#include <(engram/[^>]+)>.*)");
+    static const std::regex form(R"(^ *#include [<"](engram/[^>"]+)[>"].*)");
     std::vector<std::string> all;
     std::smatch found;
     for (const auto& line : read_lines(include / header))
@@ -78,4 +80,37 @@ TEST_CASE("policies are named by engram.hpp itself") {
             CAPTURE(header);
             CHECK(std::count(named.begin(), named.end(), header) == 1);
         }
+}
+
+TEST_CASE("includes run downward: no folder stands on one above it") {
+    // Folders of one line stand on each other.
+    const std::vector<std::set<std::string>> layers{
+        {"core"},  {"kernels"},  {"graph", "operations", "device"},
+        {"io"},    {"task"},     {"encoder", "controller", "memory", "auxiliary", "learner", "model"},
+        {"train"}, {"evaluate"}, {"program"}};
+    const auto layer_of = [&](const std::string& header) {
+        const std::string folder = header.substr(7, header.find('/', 7) - 7);  // engram/FOLDER/...
+        for (std::size_t i = 0; i < layers.size(); ++i)
+            if (layers[i].count(folder) == 1) return static_cast<int>(i);
+        return -1;
+    };
+    // engram.hpp, tasks.hpp, catalogue.hpp and version.hpp lie in no folder.
+    const auto lies_in_none = [](const std::string& header) {
+        return std::count(header.begin(), header.end(), '/') == 1;
+    };
+    int seen = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(include)) {
+        const auto ending = entry.path().extension();
+        if (ending != ".hpp" && ending != ".cuh") continue;
+        const auto header = fs::relative(entry.path(), include).generic_string();
+        if (lies_in_none(header)) continue;
+        const int here = layer_of(header);
+        CHECK_MESSAGE(here >= 0, header, " lies in a folder without a place in the order");
+        for (const auto& other : included_by(header)) {
+            if (lies_in_none(other)) continue;
+            CHECK_MESSAGE(layer_of(other) <= here, header, " includes ", other);
+            ++seen;
+        }
+    }
+    CHECK(seen > 300);
 }

@@ -18,6 +18,9 @@
 #include <engram/graph/ops/returns.hpp>
 #include <engram/graph/ops/time.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/concatenate.hpp>
+#include <engram/operations/pick.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace {
 

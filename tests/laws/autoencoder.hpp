@@ -8,6 +8,7 @@
 #include <engram/encoder/gtmm_vision.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/program.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace autoencoding {
 

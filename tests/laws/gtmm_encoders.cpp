@@ -5,6 +5,7 @@
 
 #include <engram/core/settings.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/softmax.hpp>
 
 using namespace autoencoding;
 

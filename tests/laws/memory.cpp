@@ -8,6 +8,7 @@
 #include <engram/learner/vtrace.hpp>
 #include <engram/memory/fifo_knn.hpp>
 #include <engram/memory/no_memory.hpp>
+#include <engram/operations/pick.hpp>
 
 using namespace prepared;
 

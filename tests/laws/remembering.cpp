@@ -11,6 +11,7 @@
 #include <engram/learner/supervised.hpp>
 #include <engram/learner/vtrace.hpp>
 #include <engram/memory/no_memory.hpp>
+#include <engram/operations/softmax.hpp>
 
 using namespace prepared;
 

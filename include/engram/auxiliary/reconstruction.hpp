@@ -13,6 +13,7 @@
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace engram {
 

@@ -25,6 +25,7 @@
 #include <engram/graph/ops/map.hpp>
 #include <engram/model/slots.hpp>
 #include <engram/operations/layer_norm.hpp>
+#include <engram/operations/pick.hpp>
 
 namespace engram {
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <mutex>
 
-#include <engram/core/parameters.hpp>
 #include <engram/device/executor.hpp>
+#include <engram/graph/parameters.hpp>
 
 namespace engram {
 

@@ -11,6 +11,7 @@
 
 #include <engram/encoder/layers.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/pick.hpp>
 
 namespace engram {
 

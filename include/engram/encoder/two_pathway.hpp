@@ -20,6 +20,7 @@
 #include <engram/graph/ops/channels.hpp>
 #include <engram/graph/ops/convolution.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/concatenate.hpp>
 
 namespace engram {
 

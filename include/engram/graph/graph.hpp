@@ -14,7 +14,7 @@
 
 #include <engram/core/device.hpp>
 #include <engram/core/error.hpp>
-#include <engram/core/parameters.hpp>
+#include <engram/graph/parameters.hpp>
 
 namespace engram {
 

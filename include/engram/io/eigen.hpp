@@ -20,7 +20,7 @@
 #include <Eigen/Core>
 
 #include <engram/core/error.hpp>
-#include <engram/core/parameters.hpp>
+#include <engram/graph/parameters.hpp>
 
 namespace engram {
 

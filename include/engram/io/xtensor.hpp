@@ -24,7 +24,7 @@
 #include <xtensor/xnoalias.hpp>
 
 #include <engram/core/error.hpp>
-#include <engram/core/parameters.hpp>
+#include <engram/graph/parameters.hpp>
 #include <engram/io/npy.hpp>
 
 namespace engram {

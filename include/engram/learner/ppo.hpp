@@ -15,6 +15,8 @@
 // behaviour_log_probability (log mu(a_t)), behaviour_value, bootstrap [B, 1] (the value after the last step).
 
 #include <engram/learner/vtrace.hpp>
+#include <engram/operations/pick.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace engram {
 

@@ -21,6 +21,7 @@
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/quantiles.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace engram {
 

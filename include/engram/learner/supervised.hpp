@@ -18,6 +18,8 @@
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
 #include <engram/model/predicting.hpp>
+#include <engram/operations/pick.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace engram {
 

@@ -24,6 +24,7 @@
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/noise.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace engram {
 

@@ -24,6 +24,8 @@
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/returns.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/pick.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace engram {
 

@@ -35,6 +35,7 @@
 #include <engram/memory/interface.hpp>
 #include <engram/operations/content_weights.hpp>
 #include <engram/operations/heads.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace engram {
 

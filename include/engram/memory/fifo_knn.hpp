@@ -18,6 +18,7 @@
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/knn.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/concatenate.hpp>
 
 namespace engram {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <engram/model/slots.hpp>
+#include <engram/operations/concatenate.hpp>
 
 namespace engram {
 

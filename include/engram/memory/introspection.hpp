@@ -22,6 +22,7 @@
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/fifo_slots.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/concatenate.hpp>
 
 namespace engram {
 

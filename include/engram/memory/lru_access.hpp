@@ -28,6 +28,8 @@
 #include <engram/graph/ops/least_used.hpp>
 #include <engram/memory/interface.hpp>
 #include <engram/operations/heads.hpp>
+#include <engram/operations/pick.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace engram {
 

@@ -27,6 +27,8 @@
 #include <engram/graph/ops/affine.hpp>
 #include <engram/graph/ops/ntm_address.hpp>
 #include <engram/memory/interface.hpp>
+#include <engram/operations/concatenate.hpp>
+#include <engram/operations/pick.hpp>
 
 namespace engram {
 

@@ -23,6 +23,7 @@
 #include <engram/graph/ops/receive_gradient.hpp>
 #include <engram/memory/no_memory.hpp>
 #include <engram/model/predicting.hpp>
+#include <engram/operations/pick.hpp>
 
 namespace engram {
 

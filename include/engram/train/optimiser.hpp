@@ -11,8 +11,8 @@
 
 #include <engram/core/aligned.hpp>
 #include <engram/core/error.hpp>
-#include <engram/core/parameters.hpp>
 #include <engram/core/reflection.hpp>
+#include <engram/graph/parameters.hpp>
 #include <engram/kernels/optimiser.hpp>
 
 namespace engram {

@@ -9,8 +9,10 @@
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/operations/clear_rows.hpp>
+#include <engram/operations/concatenate.hpp>
 #include <engram/operations/content_weights.hpp>
 #include <engram/operations/heads.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace heads_test {
 

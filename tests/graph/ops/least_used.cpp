@@ -6,6 +6,7 @@
 #include <engram/graph/ops/least_used.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
+#include <engram/operations/softmax.hpp>
 
 using namespace engram;
 using backend = cpu<double>;

@@ -8,6 +8,8 @@
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/matrix_memory.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/concatenate.hpp>
+#include <engram/operations/softmax.hpp>
 
 using namespace engram;
 using backend = cpu<double>;

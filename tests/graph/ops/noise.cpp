@@ -9,6 +9,7 @@
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/noise.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/softmax.hpp>
 
 using namespace engram;
 

@@ -11,6 +11,7 @@
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/softmax.hpp>
 
 using namespace engram;
 

@@ -7,6 +7,7 @@
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/time.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/softmax.hpp>
 
 using namespace engram;
 

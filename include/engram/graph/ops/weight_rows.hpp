@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // Rows [first, first + rows) of a weight W [K, n] as a factor of the products of an operation on the host, in the
-// precision that its store has chosen (core/parameters.hpp):
+// precision that its store has chosen (graph/parameters.hpp):
 //
 //   y (=|+=) x W,  dx (=|+=) dy W^T,  dW (=|+=) x^T dy
 
@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include <engram/core/aligned.hpp>
-#include <engram/core/parameters.hpp>
+#include <engram/graph/parameters.hpp>
 #include <engram/kernels/product.hpp>
 
 namespace engram {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <engram/core/parameters.hpp>
+#include <engram/graph/parameters.hpp>
 
 using namespace engram;
 
