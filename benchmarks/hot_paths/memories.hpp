@@ -9,9 +9,9 @@
 #include <engram/graph/ops/knn.hpp>
 #include <engram/kernels/dnc_allocate.hpp>
 #include <engram/kernels/dnc_link.hpp>
-#include <engram/kernels/introspection.hpp>
 #include <engram/kernels/matrix_memory.hpp>
 #include <engram/kernels/ntm_address.hpp>
+#include <engram/operations/slots.hpp>
 
 #include "path.hpp"
 
@@ -113,11 +113,20 @@ inline path linked(const sizes& z, bool backward) {
             }};
 }
 
+inline const std::string attention = "attention";
+
+/// Columns of head r.
+inline row_columns<float> head(const numbers& of, int N, int r) {
+    return {const_cast<float*>(of.data()) + std::ptrdiff_t{r} * N, 0, 0, N, 0, false};
+}
+
 inline path introspected(const sizes& z, bool backward) {
     constexpr int W = 64, R = 4;
     numbers memory = draw(std::ptrdiff_t{z.N} * W), x = draw(z.N * R), weight(x.size()), total(R), read(R * W);
     const auto forward = [=](numbers& w, numbers& sums, numbers& r) {
-        slot_attention(x.data(), z.N, R, z.N, slot_attention_kind::softplus, w.data(), sums.data());
+        for (int h = 0; h < R; ++h)
+            sums[static_cast<std::size_t>(h)] = weigh_slots(
+                host_row<float>(attention), z.N, z.N, slot_attention_kind::softplus, head(x, z.N, h), head(w, z.N, h));
         weighted_read(memory.data(), z.N, W, w.data(), R, r.data());
     };
     forward(weight, total, read);
@@ -126,8 +135,10 @@ inline path introspected(const sizes& z, bool backward) {
                 if (!backward) return forward(weight, total, read);
                 weighted_read_gradient(memory.data(), z.N, W, weight.data(), R, d_read.data(), d_memory.data(),
                                        d_weight.data());
-                slot_attention_gradient(x.data(), z.N, R, z.N, weight.data(), total.data(), d_weight.data(),
-                                        d_x.data());
+                for (int h = 0; h < R; ++h)
+                    weigh_slots_gradient(host_row<float>(attention), z.N, z.N, total[static_cast<std::size_t>(h)],
+                                         head(x, z.N, h), head(weight, z.N, h), head(d_weight, z.N, h),
+                                         head(d_x, z.N, h));
             }};
 }
 

@@ -32,7 +32,6 @@
 #include <engram/kernels/cpc_scores.hpp>
 #include <engram/kernels/dnc_allocate.hpp>
 #include <engram/kernels/dnc_link.hpp>
-#include <engram/kernels/introspection.hpp>
 #include <engram/kernels/knn.hpp>
 #include <engram/kernels/knn_compact.hpp>
 #include <engram/kernels/knn_ring.hpp>
@@ -60,7 +59,6 @@
 #include <engram/graph/ops/cpc.hpp>
 #include <engram/graph/ops/dnc.hpp>
 #include <engram/graph/ops/dropout.hpp>
-#include <engram/graph/ops/fifo_slots.hpp>
 #include <engram/graph/ops/knn.hpp>
 #include <engram/graph/ops/least_used.hpp>
 #include <engram/graph/ops/loss.hpp>
@@ -80,6 +78,7 @@
 #include <engram/operations/layer_norm.hpp>
 #include <engram/operations/pick.hpp>
 #include <engram/operations/row_operation.hpp>
+#include <engram/operations/slots.hpp>
 #include <engram/operations/softmax.hpp>
 
 #include <engram/encoder/gtmm_vision.hpp>

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "engram/kernels/introspection.hpp"
+#include "engram/operations/slots.hpp"
 
 namespace {
 
@@ -27,10 +27,22 @@ struct call {
           weight(x.size(), Real(9)),
           total(static_cast<std::size_t>(r)),
           d_x(x.size(), Real(9)) {}
-    void forward() { engram::slot_attention(x.data(), L, R, valid, kind, weight.data(), total.data()); }
-    void backward(const std::vector<Real>& d) {
-        engram::slot_attention_gradient(x.data(), L, R, valid, weight.data(), total.data(), d.data(), d_x.data());
+    void forward() {
+        for (int r = 0; r < R; ++r)
+            total[static_cast<std::size_t>(r)] = engram::weigh_slots(row, L, valid, kind, head(x, r), head(weight, r));
     }
+    void backward(const std::vector<Real>& d) {
+        for (int r = 0; r < R; ++r)
+            engram::weigh_slots_gradient(row, L, valid, total[static_cast<std::size_t>(r)], head(x, r), head(weight, r),
+                                         head(d, r), head(d_x, r));
+    }
+
+private:
+    engram::row_columns<Real> head(const std::vector<Real>& of, int r) const {
+        return {const_cast<Real*>(of.data()) + r * L, 0, 0, L, 0, false};
+    }
+    const std::string name = "slots";
+    const engram::host_row<Real> row{name};
 };
 
 std::vector<double> oracle(const call<double>& c) {

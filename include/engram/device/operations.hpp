@@ -12,7 +12,6 @@
 #include <engram/device/ops/cpc.hpp>
 #include <engram/device/ops/dnc.hpp>
 #include <engram/device/ops/dropout.hpp>
-#include <engram/device/ops/fifo_slots.hpp>
 #include <engram/device/ops/knn.hpp>
 #include <engram/device/ops/loss.hpp>
 #include <engram/device/ops/map.hpp>

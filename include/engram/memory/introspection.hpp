@@ -20,9 +20,9 @@
 #include <vector>
 
 #include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/fifo_slots.hpp>
 #include <engram/model/slots.hpp>
 #include <engram/operations/concatenate.hpp>
+#include <engram/operations/slots.hpp>
 
 namespace engram {
 

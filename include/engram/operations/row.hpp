@@ -65,6 +65,7 @@ struct row_columns {
     Real* data = nullptr;
     std::ptrdiff_t stride = 0, step = 0;  // numbers from row to row, from a time step to the next
     int width = 0;
+    int apart = 0;            // numbers from a piece of the row to the next; 0 where one serves all pieces
     bool accumulate = false;  // a gradient to which other operations give too
 
     ENGRAM_HD constexpr explicit operator bool() const { return data != nullptr; }
@@ -87,7 +88,7 @@ struct row_columns {
     }
 
     /// To the row `rows` further and the piece `pieces` further in a row.
-    ENGRAM_HD void move(std::ptrdiff_t rows, int pieces) { data += rows * stride + pieces * width; }
+    ENGRAM_HD void move(std::ptrdiff_t rows, int pieces) { data += rows * stride + pieces * apart; }
 };
 
 // --- operands: members of a body's `operands` ---
@@ -97,7 +98,7 @@ template <class Real>
 struct input_row : row_columns<Real> {
     row_columns<Real> d;
 };
-/// Columns that are read and get no gradient: an index, a reset.
+/// Columns that are read and get no gradient: an index, a reset. Without one where the inputs have ended.
 template <class Real>
 struct constant_row : row_columns<Real> {};
 /// Columns that are written; `d` is what comes back.

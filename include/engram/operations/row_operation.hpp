@@ -142,14 +142,17 @@ public:
 private:
     static columns placed(const operand<real>& o, int pieces) {
         if (!o) return {};
-        return {o.data, o.stride, o.step, o.width / pieces, o.accumulate};
+        const int width = std::max(1, o.width / pieces);
+        return {o.data, o.stride, o.step, width, o.width < pieces ? 0 : width, o.accumulate};
     }
     void bind(input_row<real>& m) {
         static_cast<columns&>(m) = placed(binder_.in(inputs_), pieces);
         m.d = placed(binder_.d_in(inputs_++), pieces);
         inputs_want |= static_cast<bool>(m.d);
     }
-    void bind(constant_row<real>& m) { static_cast<columns&>(m) = placed(binder_.in(inputs_++), pieces); }
+    void bind(constant_row<real>& m) {
+        if (inputs_ < binder_.op().inputs.size()) static_cast<columns&>(m) = placed(binder_.in(inputs_++), pieces);
+    }
     void bind(input_list<real>&) {
         for (int columns_before = 0; inputs_ < binder_.op().inputs.size();) {
             bind(listed_.emplace_back());
@@ -178,7 +181,7 @@ private:
     void bind(kept_row<real, Count>& m) {
         const std::ptrdiff_t row = std::ptrdiff_t{Count} * pieces, step = row * binder_.batch();
         room_ = typename executor<Backend>::buffer(static_cast<std::size_t>(step * binder_.steps()));
-        static_cast<columns&>(m) = {room_.data(), row, step, Count, false};
+        static_cast<columns&>(m) = {room_.data(), row, step, Count, Count, false};
     }
     template <int Count>
     void bind(input_array<real, Count>& m) {

@@ -126,7 +126,7 @@
     EXTERN template struct map_operation<BACKEND, lru_access::age, 1>;                             \
     EXTERN template struct row_operation<BACKEND, fold_rows<lru_access::count_use, 2>>;            \
     EXTERN template struct row_operation<BACKEND, write_slot_rows>;                                \
-    EXTERN template struct simple_operation<BACKEND, slot_attention_kernel, slot_attention_shape>; \
+    EXTERN template struct row_operation<BACKEND, slot_attention_rows>;                            \
     EXTERN template struct simple_operation<BACKEND, quantile_huber_kernel, double>;               \
     EXTERN template struct simple_operation<BACKEND, ntm_address_kernel, ntm_address_shape>;       \
     EXTERN template struct row_operation<BACKEND, atoms_rows>;                                     \

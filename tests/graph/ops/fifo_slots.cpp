@@ -4,10 +4,10 @@
 
 #include <engram/graph/check_gradients.hpp>
 #include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/fifo_slots.hpp>
 #include <engram/graph/ops/loss.hpp>
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/slots.hpp>
 #include <engram/operations/softmax.hpp>
 
 using namespace engram;
