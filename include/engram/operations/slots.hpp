@@ -56,13 +56,14 @@ template <class Row, class Real, class X, class W, class Slope, class To>
 ENGRAM_HD void weigh_slots_gradient(Row row, int slots, int valid, Real total, const X& x, const W& w, const Slope& d_w,
                                     const To& d_x) {
     const auto mean = row.sum(valid, [&](auto i) { return w[i] * d_w[i]; });
+    const Real scale = 1 / total;
     if (total == 0)
         row.each(valid, [&](auto i) { d_x.put(i, w[i] * (d_w[i] - mean)); });
     else
         row.each(valid, [&](auto i) {
             const auto v = x[i], fade = exp(-abs(v));
             // sigma(x) to its last bits also where it is tiny, because the sum is as tiny there.
-            const auto slope = select(v < 0, fade, Real(1)) / (1 + fade) / total;
+            const auto slope = scale * select(v < 0, fade, Real(1)) / (1 + fade);
             d_x.put(i, slope * (d_w[i] - mean));
         });
     row.each(slots - valid, [&](auto i) { d_x.put(i + valid, zero_of(w[i])); });
