@@ -237,7 +237,7 @@ TEST_CASE("an invisible goal is not to be seen, a visible one is, from where it 
     CHECK(differing <= 30);
 }
 
-TEST_CASE("at small fidelity a visible goal is seen from the cells around it alone") {
+TEST_CASE("at small fidelity a visible goal is seen from the cells beside it alone") {
     int near = 0, far = 0;
     for (std::uint64_t stream = 0; stream < 60; ++stream) {
         auto shown = fresh<visible_goal_with_buildings>("train", stream);
@@ -245,12 +245,12 @@ TEST_CASE("at small fidelity a visible goal is seen from the cells around it alo
             shown.who.heading = quarter * (full_turn / 4);
             auto hidden = shown;
             hidden.place.objects_used = 0;
-            const bool beside = within_reach(shown.who, shown.goal_x, shown.goal_y, 3 * cell_length / 2);
+            const bool beside = within_reach(shown.who, shown.goal_x, shown.goal_y, cell_length);
             if (look(shown) == look(hidden)) continue;
             CHECK(beside);
             ++near;
         }
-        far += !within_reach(shown.who, shown.goal_x, shown.goal_y, 3 * cell_length / 2);
+        far += !within_reach(shown.who, shown.goal_x, shown.goal_y, cell_length);
     }
     CHECK(near > 5);
     CHECK(far > 20);

@@ -15,7 +15,7 @@
 // told where there is nothing else.
 //
 // Small fidelity (ours): 4, 5, 6, 7 cells a side, two to five blocks of a cell each, a goal that fills a cell and is
-// reached in it. A visible goal is to be seen from the eight cells around it alone: in so small an arena one look would
+// reached in it. A visible goal is to be seen from the cells beside it alone: in so small an arena one look would
 // otherwise find it, and nothing would have to be remembered. Who has found the goal stands there for one agent step
 // more, on magenta ground, and so sees the place from it with the reward; who is put elsewhere always looks at the
 // same wall.
@@ -212,10 +212,9 @@ private:
     }
     ENGRAM_HD lens through() const { return view_lens(level.step, level.height, level.width); }
     ENGRAM_HD bool whole() const { return level.step.whole != 0; }
-    /// At small fidelity a goal is to be seen from the eight cells around it: whoever does not remember has to search.
-    ENGRAM_HD bool hides_goal() const {
-        return Visible && whole() && !within_reach(who, goal_x, goal_y, 3 * cell_length / 2);
-    }
+    /// At small fidelity a goal is to be seen from the four cells beside it: whoever does not remember has to search.
+    /// Seen from eight, an agent without a memory came half of the way.
+    ENGRAM_HD bool hides_goal() const { return Visible && whole() && !within_reach(who, goal_x, goal_y, cell_length); }
 
     /// The same of the small fidelity: single cells.
     ENGRAM_HD_CALL static arena_block small_block(scale s, int i) {
