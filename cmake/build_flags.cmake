@@ -28,10 +28,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     "$<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-expand=400;--param=ggc-min-heapsize=400000>")
 endif()
 
-# g++ 12 vectorises loops of unknown length at -O3 only. A target whose code runs once says so by its property
-# ENGRAM_RUNS_ONCE, and is compiled in three quarters of the time.
+# g++ 12 vectorises loops of unknown length at -O3 only. A target whose code runs once, or with small sizes, names less by its
+# property ENGRAM_LEVEL, O1 or O0, and is compiled in three quarters or half of the time; a source of it that is as hot as
+# others of the checkout has the options ENGRAM_HOT.
+set(level "$<TARGET_PROPERTY:ENGRAM_LEVEL>")
 target_compile_options(engram_build_flags INTERFACE
-  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:$<IF:$<BOOL:$<TARGET_PROPERTY:ENGRAM_RUNS_ONCE>>,-O1,-O3>>)
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-$<IF:$<STREQUAL:${level},>,O3,${level}>>)
+set(ENGRAM_HOT "$<$<CONFIG:Release>:-O3>")
 
 if(ENGRAM_MACHINE_FLAGS)
   target_compile_options(engram_build_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${ENGRAM_MACHINE_FLAGS}>")

@@ -1,5 +1,6 @@
 # What somebody does who takes engram into a project, from a clean folder outside the checkout.
-#   MODE=find_package, add_subdirectory, fetch_content   build and run the first example; no flag of ours reaches it
+#   MODE=find_package   build and run the first example; no flag of ours reaches it
+#   MODE=add_subdirectory, fetch_content   the same of a program that needs all that engram::engram brings
 #   MODE=ablation    engram_add_ablation() after find_package; the program describes and trains
 #   MODE=compiler    the compiler call that README.md prints
 #   MODE=tarball     what cpack packs
@@ -115,9 +116,14 @@ if(MODE MATCHES "^(find_package|add_subdirectory|fetch_content|ablation)$")
     if(NOT EXISTS "${SCRATCH}/run/checkpoint/latest.safetensors")
       message(FATAL_ERROR "engram-own_memory train left no checkpoint in ${SCRATCH}/run")
     endif()
-  else()
+  elseif(MODE STREQUAL "find_package")
     run(said "${SCRATCH}/build/consumer")
     check_learnt("${said}")
+  else()
+    run(said "${SCRATCH}/build/consumer")
+    if(NOT said STREQUAL "written and read unpacked {\"sums\":24,\"rate\":0.5}\n")
+      message(FATAL_ERROR "tests/package/consumer.cpp said: ${said}")
+    endif()
   endif()
 
 elseif(MODE STREQUAL "compiler")

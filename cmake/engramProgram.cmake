@@ -54,8 +54,7 @@ function(engram_use_device device)
     target_link_libraries(engram_program_cuda PUBLIC engram_cuda)
   elseif(device STREQUAL "emulated")
     add_library(engram_program_emulated STATIC EXCLUDE_FROM_ALL
-                "${programs}/emulated_runs.cpp"
-                "${programs}/emulated_sequence_runs.cpp" "${programs}/emulated_memup_runs.cpp")
+                "${programs}/emulated_runs.cpp" "${programs}/emulated_sequence_runs.cpp")
   else()
     message(FATAL_ERROR "engram_add_ablation(... DEVICES ${device}): expected cuda or emulated")
   endif()
