@@ -63,10 +63,10 @@ void runs_in_parts() {
     CHECK(summary["levels"]["holdout_interpolate"]["episodes"] == 40);
     CHECK(summary["steps"] == 4800);
     CHECK(summary["finished"] == true);
-    CHECK(summary["cpu_seconds"] > 0.0);
+    CHECK(summary["cpu_seconds"].get<double>() > 0.0);
     // At least what its programs hold; less than the test's own process could.
-    CHECK(summary["peak_memory_bytes"] > summary.value("program_bytes", 1e6));
-    CHECK(summary["peak_memory_bytes"] < 4e9);
+    CHECK(summary["peak_memory_bytes"].get<double>() > summary.value("program_bytes", 1e6));
+    CHECK(summary["peak_memory_bytes"].get<double>() < 4e9);
 
     REQUIRE(run<Agent>({"evaluate", "--from", whole, "--episodes", "40", "--quiet"}, "remembering").code == 0);
     CHECK(read_json(whole + "/summary.json")["levels"] == summary["levels"]);
