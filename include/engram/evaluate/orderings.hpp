@@ -49,6 +49,7 @@ inline constexpr std::array<agent_pair, 15> agent_pairs{{
 
 enum class order { first, second, open };
 
+/// As tables show it.
 constexpr std::string_view order_name(order o) {
     return o == order::first ? "first" : o == order::second ? "second" : "open";
 }
@@ -81,6 +82,7 @@ inline double chance_of_better(const seed_scores& a, const seed_scores& b) {
     return better / bootstrap_draws;
 }
 
+/// The verdict that a chance allows.
 constexpr order order_of_chance(double chance) {
     return chance >= 1 - least_chance ? order::first : chance <= least_chance ? order::second : order::open;
 }
