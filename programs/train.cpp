@@ -29,7 +29,8 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     named_texts further;
     if (a.data) further.emplace_back("task.data", *a.data);
     if (a.stimuli) further.emplace_back("task.stimuli", *a.stimuli);
-    config.refuse_foreign(parse_assignments(a.set));
+    // A run that goes on says what it was written with.
+    if (!again) config.refuse_foreign(parse_assignments(a.set));
     for (const auto& pair : parse_assignments(a.set)) further.push_back(pair);
     if (a.preset ? !again || *a.preset != config.preset : !again)
         config.apply_preset(a.preset.value_or("small"), further);
