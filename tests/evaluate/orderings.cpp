@@ -78,4 +78,18 @@ TEST_CASE("leaders are all that are not shown to be worse than the best") {
     CHECK(all[0].leaders == std::vector<std::string>{"lstm_mem", "mra"});
     CHECK(leaders_text(all) == "change_detection (small), train: lstm_mem, mra\n");
     CHECK(leaders_of({fake("mra", 1, 45)}).empty());
+    // One seed shows nothing of an agent.
+    CHECK(leaders_of({fake("mra", 1, 45), fake("mra", 2, 47), fake("ff", 1, 25)}).empty());
+}
+
+TEST_CASE("rows of the paper that are not to be trusted are no verdict") {
+    std::vector<run_record> runs;
+    for (const char* agent : {"ff_mem_rec", "ff_mem"})
+        for (const int seed : {1, 2}) {
+            runs.push_back(fake(agent, seed, 30));
+            runs.back().task = "continuous_recognition";
+        }
+    const auto judged = judge_orderings(runs);
+    REQUIRE(judged.size() == 1);
+    CHECK(!judged[0].published);
 }

@@ -16,13 +16,14 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <engram/core/philox.hpp>
+#include <engram/evaluate/comparison.hpp>
 #include <engram/evaluate/comparison_table.hpp>
 #include <engram/evaluate/published_scores.hpp>
 #include <engram/evaluate/run_folder.hpp>
@@ -57,7 +58,12 @@ constexpr std::string_view order_name(order o) {
 /// What the seeds of one agent earned on one level of a task, and the standard errors of their episodes.
 struct seed_scores {
     std::vector<double> mean, standard_error;
+
+    double over_seeds() const { return over_runs(mean, standard_error).mean; }
 };
+
+/// The least that a verdict takes.
+constexpr std::size_t fewest_seeds = 2;
 
 constexpr double least_chance = 0.025;
 constexpr int bootstrap_draws = 10000;
@@ -100,7 +106,7 @@ struct judged_pair {
     int first_seeds = 0, second_seeds = 0;
     double first = 0, second = 0, chance = 0;  // means over seeds
     order verdict = order::open;
-    std::optional<order> published = {};  // none where the paper has no such agent
+    std::optional<order> published = {};  // none where the paper has no such agent, or its row is not to be trusted
 };
 
 /// What the runs of `ablation` earned on a level of a task, each seed once.
@@ -108,7 +114,7 @@ inline seed_scores scores_of(const std::vector<run_record>& runs, std::string_vi
                              std::string_view ablation, std::string_view level) {
     seed_scores found;
     for (const auto& run : runs)
-        if (run.fidelity() == fidelity && run.task == task && run.ablation == ablation)
+        if (run.fidelity() == fidelity && run.ablation == ablation && suite_index(run.task) == suite_index(task))
             for (const auto& l : run.levels)
                 if (l.level == level) {
                     found.mean.push_back(l.mean);
@@ -127,11 +133,6 @@ inline std::vector<std::string> fidelities_of(const std::vector<run_record>& run
 
 /// Every pair of which both were run at one fidelity, task by task and level by level in the suite's order.
 inline std::vector<judged_pair> judge_orderings(const std::vector<run_record>& runs) {
-    const auto mean = [](const std::vector<double>& all) {
-        double sum = 0;
-        for (const double x : all) sum += x;
-        return sum / static_cast<double>(all.size());
-    };
     std::vector<judged_pair> judged;
     for (const auto& fidelity : fidelities_of(runs))
         for (std::size_t t = 0; t < suite_tasks.size(); ++t)
@@ -143,12 +144,13 @@ inline std::vector<judged_pair> judge_orderings(const std::vector<run_record>& r
                     judged_pair j{
                         .pair = pair, .fidelity = fidelity, .task = suite_tasks[t].name, .level = suite_scores[l]};
                     j.first_seeds = static_cast<int>(a.mean.size()), j.second_seeds = static_cast<int>(b.mean.size());
-                    j.first = mean(a.mean), j.second = mean(b.mean);
+                    j.first = a.over_seeds(), j.second = b.over_seeds();
                     j.chance = chance_of_better(a, b);
-                    if (j.first_seeds > 1 && j.second_seeds > 1) j.verdict = order_of_chance(j.chance);
+                    if (std::min(a.mean.size(), b.mean.size()) >= fewest_seeds) j.verdict = order_of_chance(j.chance);
                     const auto *first = published_tables[t].find(pair.first),
                                *second = published_tables[t].find(pair.second);
-                    if (first && second) j.published = order_of(first->levels()[l], second->levels()[l]);
+                    const bool doubtful = *published_doubt(j.task, pair.first) || *published_doubt(j.task, pair.second);
+                    if (first && second && !doubtful) j.published = order_of(first->levels()[l], second->levels()[l]);
                     judged.push_back(j);
                 }
     return judged;
@@ -195,7 +197,7 @@ struct level_leaders {
     std::vector<std::string> leaders;  // the best one first
 };
 
-/// Of every task and level with at least two agents.
+/// Of every task and level with at least two agents of enough seeds.
 inline std::vector<level_leaders> leaders_of(const std::vector<run_record>& runs) {
     std::vector<level_leaders> all;
     for (const auto& fidelity : fidelities_of(runs))
@@ -203,16 +205,13 @@ inline std::vector<level_leaders> leaders_of(const std::vector<run_record>& runs
             for (const char* level : suite_scores) {
                 std::vector<std::pair<std::string, seed_scores>> agents;
                 for (const auto& known : ablation_names)
-                    if (auto found = scores_of(runs, fidelity, task.name, known.name, level); !found.mean.empty())
+                    if (auto found = scores_of(runs, fidelity, task.name, known.name, level);
+                        found.mean.size() >= fewest_seeds)
                         agents.emplace_back(known.name, std::move(found));
                 if (agents.size() < 2) continue;
-                const auto mean = [](const auto& agent) {
-                    double sum = 0;
-                    for (const double x : agent.second.mean) sum += x;
-                    return sum / static_cast<double>(agent.second.mean.size());
-                };
-                std::stable_sort(agents.begin(), agents.end(),
-                                 [&](const auto& a, const auto& b) { return mean(a) > mean(b); });
+                std::stable_sort(agents.begin(), agents.end(), [](const auto& a, const auto& b) {
+                    return a.second.over_seeds() > b.second.over_seeds();
+                });
                 level_leaders found{fidelity, task.name, level, {}};
                 for (const auto& agent : agents)
                     if (&agent == &agents[0] ||

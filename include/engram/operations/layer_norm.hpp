@@ -3,10 +3,10 @@
 
 // Layer normalisation of a row of F columns:
 //
-//   z = (x - mean(x)) / sqrt(variance(x) + 1e-5),  y = gain z + bias        (population variance; gain 1, bias 0 at
-//   first) dx = (g - mean(g) - z mean(g z)) / sqrt(variance(x) + 1e-5),  g = gain dy
+//   z = (x - mean(x)) / sqrt(variance(x) + 1e-5),  y = gain z + bias
+//   dx = (g - mean(g) - z mean(g z)) / sqrt(variance(x) + 1e-5),  g = gain dy
 //
-// A row of equal numbers gives the bias.
+// The variance is the population's; gain is 1 and bias 0 at first. A row of equal numbers gives the bias.
 
 #include <string>
 
