@@ -87,8 +87,10 @@ struct row_columns {
         if (data) (accumulate ? v + (*this)[i] : v).store(data + i.first, i.count);
     }
 
-    /// To the row `rows` further and the piece `pieces` further in a row.
-    ENGRAM_HD void move(std::ptrdiff_t rows, int pieces) { data += rows * stride + pieces * apart; }
+    /// Moves by steps, rows of a step and pieces of a row.
+    ENGRAM_HD void move(std::ptrdiff_t steps, std::ptrdiff_t rows, int pieces) {
+        data += steps * step + rows * stride + pieces * apart;
+    }
 };
 
 // --- operands: members of a body's `operands` ---
@@ -117,6 +119,7 @@ struct kept_row : row_columns<Real> {};
 /// Count inputs.
 template <class Real, int Count>
 struct input_array {
+    static constexpr int count = Count;
     input_row<Real> parts[Count];
     ENGRAM_HD constexpr const input_row<Real>& operator[](int k) const { return parts[k]; }
 };

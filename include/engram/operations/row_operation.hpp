@@ -67,6 +67,11 @@ template <class Body>
     }
 inline constexpr const char* index_kind<Body> = Body::index;
 
+template <class Body>
+concept in_pieces = requires(const typename Body::settings& s) {
+    Body::pieces(s, 0);
+};
+
 template <class Body, class O>
 ENGRAM_HD int taken_row(const O& o) {
     if constexpr (requires { Body::taken_row(o); })
@@ -75,30 +80,39 @@ ENGRAM_HD int taken_row(const O& o) {
         return 0;
 }
 
+/// Whether some of the operands are a list.
+template <class Operands>
+consteval bool has_lists() {
+    Operands all{};
+    bool found = false;
+    for_members(all, [&](auto& member) {
+        found = found || requires {
+            member.first;
+        };
+    });
+    return found;
+}
+
+/// visit(columns) for all that a member has at a row; a parameter has nothing there.
+template <class Member, class Visit>
+ENGRAM_HD void each_columns(Member& m, Visit visit) {
+    if constexpr (requires { m.parts; }) {
+        for (int k = 0; k < m.count; ++k) each_columns(m.parts[k], visit);
+    } else if constexpr (!is_weight<Member>) {
+        visit(m);
+        if constexpr (requires { m.d; }) visit(m.d);
+    }
+}
+
 /// The operands of a body at one row, and how to come to another one.
 template <class Real, class Body>
 struct operands_at {
     typename Body::template operands<Real> all;
 
-    ENGRAM_HD void move(std::ptrdiff_t rows, int pieces) {
-        for_members(all, [&](auto& member) { move(member, rows, pieces); });
-    }
-
-private:
-    template <class Member>
-    static ENGRAM_HD void move(Member& m, std::ptrdiff_t rows, int pieces) {
-        static_cast<row_columns<Real>&>(m).move(rows, pieces);
-        if constexpr (requires { m.d; }) m.d.move(rows, pieces);
-    }
-    static ENGRAM_HD void move(weight_row<Real>&, std::ptrdiff_t, int) {}
-    template <template <class> class List>
-        requires(std::is_same_v<List<Real>, input_list<Real>> || std::is_same_v<List<Real>, output_list<Real>>)
-    static ENGRAM_HD void move(List<Real>& m, std::ptrdiff_t rows, int pieces) {
-        for (int k = 0; k < m.count; ++k) move(m.parts[k], rows, pieces);
-    }
-    template <int Count>
-    static ENGRAM_HD void move(input_array<Real, Count>& m, std::ptrdiff_t rows, int pieces) {
-        for (int k = 0; k < Count; ++k) move(m.parts[k], rows, pieces);
+    ENGRAM_HD void move(std::ptrdiff_t steps, std::ptrdiff_t rows, int pieces) {
+        for_members(all, [&](auto& member) {
+            each_columns(member, [&](row_columns<Real>& c) { c.move(steps, rows, pieces); });
+        });
     }
 };
 
@@ -112,27 +126,39 @@ public:
     using at_row = operands_at<real, Body>;
 
     bound_operands(const binder<Backend>& b, const typename Body::settings& settings) : binder_(b) {
-        if constexpr (requires { Body::pieces(settings, 0); }) pieces = Body::pieces(settings, b.op().inputs[0].width);
-        for_members(first_.all, [&](auto& member) { bind(member); });
+        if constexpr (in_pieces<Body>) pieces = Body::pieces(settings, b.op().inputs[0].width);
+        at_row first;
+        for_members(first.all, [&](auto& member) { bind(member); });
         inputs_want &= comes_back_;
         parameters_want &= comes_back_;
+        // A list is gone through in rounds.
+        do {
+            for_members(first.all, [&](auto& member) {
+                if constexpr (requires { member.first; }) choose(member, rounds());
+            });
+            rounds_.push_back({first, first});
+        } while (rounds() * input_list<real>::most < static_cast<int>(listed_.size()));
     }
 
-    /// The first row from step t on; of a list of inputs in the round `round`.
-    at_row at(int t, int round = 0) const {
-        at_row o = first_;
-        for_members(o.all, [&, k = std::size_t{0}](auto& member) mutable {
-            if constexpr (requires { choose(member, round); }) choose(member, round);
-            if constexpr (is_weight<std::remove_cvref_t<decltype(member)>> && !device_backend<Backend>)
-                member.data = const_cast<real*>(binder_.store().values(parameters_[k++]));
-        });
-        if (t > 0) for_members(o.all, [=](auto& member) { start(member, t); });
-        return o;
+    int rounds() const { return static_cast<int>(rounds_.size()); }
+
+    /// At the first row and piece of step t, in a round. Whoever moves them says afterwards where they are left: to
+    /// make them anew costs an acting network as much as its one row.
+    at_row& at(int t, int round) {
+        place& p = rounds_[static_cast<std::size_t>(round)];
+        if (!p.left) p.here = p.first, p.t = p.row = 0;
+        if constexpr (!device_backend<Backend>)
+            for_members(p.here.all, [&, k = std::size_t{0}](auto& member) mutable {
+                if constexpr (is_weight<std::remove_cvref_t<decltype(member)>>)
+                    member.data = const_cast<real*>(binder_.store().values(parameters_[k++]));
+            });
+        if (t != p.t || p.row != 0) p.here.move(t - p.t, -p.row, 0);
+        p.t = t, p.left = false;
+        return p.here;
     }
-    /// A list of inputs is gone through in rounds of input_list::most.
-    int rounds() const {
-        const int all = static_cast<int>(listed_.size());
-        return all == 0 ? 1 : (all + input_list<real>::most - 1) / input_list<real>::most;
+    void left_at(int row, int round) {
+        place& p = rounds_[static_cast<std::size_t>(round)];
+        p.row = row, p.left = true;
     }
 
     int pieces = 1;
@@ -140,6 +166,12 @@ public:
     bool inputs_want = false, parameters_want = false;
 
 private:
+    struct place {
+        at_row first, here;
+        int t = 0, row = 0;
+        bool left = false;  // here, as far as t and row say; a body that throws leaves nowhere
+    };
+
     static columns placed(const operand<real>& o, int pieces) {
         if (!o) return {};
         const int width = std::max(1, o.width / pieces);
@@ -189,37 +221,19 @@ private:
     }
 
     void choose(input_list<real>& m, int round) const {
-        m.first = round * input_list<real>::most;
         m.all = static_cast<int>(listed_.size());
-        m.count = std::min(m.all - m.first, input_list<real>::most);
-        std::copy_n(listed_.begin() + m.first, m.count, m.parts);
+        choose(m, listed_, round);
     }
-
-    void choose(output_list<real>& m, int round) const {
+    void choose(output_list<real>& m, int round) const { choose(m, listed_outputs_, round); }
+    template <class List, class All>
+    void choose(List& m, const All& all, int round) const {
         m.first = round * input_list<real>::most;
-        m.count = std::min(static_cast<int>(listed_outputs_.size()) - m.first, input_list<real>::most);
-        std::copy_n(listed_outputs_.begin() + m.first, m.count, m.parts);
-    }
-
-    template <class Member>
-    static void start(Member& m, int t) {
-        if (m) m.data += t * m.step;
-        if constexpr (requires { m.d; })
-            if (m.d) m.d.data += t * m.d.step;
-    }
-    static void start(weight_row<real>&, int) {}
-    template <template <class> class List>
-        requires(std::is_same_v<List<real>, input_list<real>> || std::is_same_v<List<real>, output_list<real>>)
-    static void start(List<real>& m, int t) {
-        for (int k = 0; k < m.count; ++k) start(m.parts[k], t);
-    }
-    template <int Count>
-    static void start(input_array<real, Count>& m, int t) {
-        for (auto& one : m.parts) start(one, t);
+        m.count = std::min(static_cast<int>(all.size()) - m.first, input_list<real>::most);
+        std::copy_n(all.begin() + m.first, m.count, m.parts);
     }
 
     binder<Backend> binder_;
-    at_row first_;
+    std::vector<place> rounds_;
     std::vector<listed_input<real>> listed_;
     std::vector<output_row<real>> listed_outputs_;
     std::vector<parameter> parameters_;
@@ -246,48 +260,55 @@ struct row_kernel final : kernel<Backend> {
         if constexpr (requires { Body::sums(s, 0); })
             room.resize(static_cast<std::size_t>(Body::sums(s, static_cast<int>(b.op().inputs.size()))));
     }
-    void forward(int t, int count) override {
-        for (int round = 0; round < operands.rounds(); ++round) run<false>(operands.at(t, round), count * batch);
-    }
+    void forward(int t, int count) override { run<false>(t, count); }
     void backward(int t, int count) override {
-        for (int round = 0; operands.inputs_want && round < operands.rounds(); ++round)
-            run<true>(operands.at(t, round), count * batch);
+        if (operands.inputs_want) run<true>(t, count);
         if constexpr (trains_parameters<Body, real>)
-            if (!stepwise) gather(count * batch);
+            if (!stepwise) gather(count);
     }
     void after() override {
-        if constexpr (trains_parameters<Body, real>) gather(steps * batch);
+        if constexpr (trains_parameters<Body, real>) gather(steps);
     }
 
 private:
-    // Flat, since packs must not leave the registers between a body and its lambdas.
+    using at_row = operands_at<real, Body>;
+    static constexpr bool in_place = has_lists<typename Body::template operands<real>>();
+
     template <bool Backward>
-    [[gnu::flatten]] void run(operands_at<real, Body> o, int rows) {
-        const host_row<real> row(name, index_kind<Body>, room.data());
+    void run(int t, int count) {
+        const int rows = count * batch;
+        for (int round = 0; round < operands.rounds(); ++round) {
+            each_row<Backward>(operands.at(t, round), rows);
+            operands.left_at(in_place ? rows : 0, round);
+        }
+    }
+    // Flat, since packs must not leave the registers between a body and its lambdas, and a copy of few operands stays
+    // in registers too.
+    template <bool Backward>
+    [[gnu::flatten]] void each_row(at_row& first, int rows) {
+        std::conditional_t<in_place, at_row&, at_row> here = first;
+        const host_row<real> on(name, index_kind<Body>, room.data());
         const typename Body::settings chosen = settings;
-        constexpr bool whole = !requires {
-            Body::pieces(chosen, 0);
-        };
-        const int pieces = whole ? 1 : operands.pieces;
-        for (; rows > 0; --rows, o.move(1, whole ? 0 : -pieces))
+        const int pieces = in_pieces<Body> ? operands.pieces : 1;
+        for (; rows > 0; --rows, here.move(0, 1, in_pieces<Body> ? -pieces : 0))
             for (int piece = 0; piece < pieces; ++piece) {
-                run_body<Body, Backward>(row, o.all, chosen);
-                if (!whole) o.move(0, 1);
+                run_body<Body, Backward>(on, here.all, chosen);
+                if constexpr (in_pieces<Body>) here.move(0, 0, 1);
             }
     }
-    [[gnu::flatten]] void gather(int rows) requires trains_parameters<Body, real> {
+    [[gnu::flatten]] void gather(int count) requires trains_parameters<Body, real> {
         if (!operands.parameters_want) return;
-        auto o = operands.at(0);
-        for_members(o.all, [&](auto& member) {
+        auto here = operands.at(0, 0);
+        for_members(here.all, [&](auto& member) {
             if constexpr (is_weight<std::remove_cvref_t<decltype(member)>>)
                 if (member.d && !std::exchange(member.d.accumulate, true))
                     std::fill_n(member.d.data, std::ptrdiff_t{operands.entries} * operands.width, real(0));
         });
-        const host_row<real> row(name);
-        for (; rows > 0; --rows, o.move(1, 0))
-            if (const int entry = taken_row<Body>(o.all); entry >= 0)
-                row.each(operands.width, [&](auto i) {
-                    Body::slopes(o.all, i, [&](const weight_row<real>& w, pack<real> slope) {
+        const host_row<real> on(name);
+        for (int rows = count * batch; rows > 0; --rows, here.move(0, 1, 0))
+            if (const int entry = taken_row<Body>(here.all); entry >= 0)
+                on.each(operands.width, [&](auto i) {
+                    Body::slopes(here.all, i, [&](const weight_row<real>& w, pack<real> slope) {
                         w.d.put(i + entry * operands.width, slope);
                     });
                 });
@@ -312,7 +333,7 @@ struct row_block {
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int index) const {
         operands_at<Real, Body> here = first;
-        here.move(index / pieces, index % pieces);
+        here.move(0, index / pieces, index % pieces);
         run_body<Body, Backward>(block_row<Block>(block, alarm), here.all, settings);
     }
 };
@@ -332,7 +353,7 @@ struct gather_block {
                 if (!member.d) return;
                 const Real sum = block_sum(block, rows, [&](int r) {
                     operands_at<Real, Body> here = first;
-                    here.move(r, 0);
+                    here.move(0, r, 0);
                     Real slope = 0;
                     if (taken_row<Body>(here.all) == entry)
                         Body::slopes(here.all, column, [&](const weight_row<Real>& w, Real by) {
@@ -377,7 +398,7 @@ private:
         if (operands.parameters_want)
             this->on->launch_blocks(this->name, std::ptrdiff_t{operands.entries} * operands.width,
                                     gather_block<real, Body>::lanes,
-                                    gather_block<real, Body>{operands.at(0), steps * this->batch, operands.width});
+                                    gather_block<real, Body>{operands.at(0, 0), steps * this->batch, operands.width});
     }
 
     typename Body::settings settings;
