@@ -23,9 +23,9 @@
 #include <engram/catalogue.hpp>
 #include <engram/io/safetensors.hpp>
 #include <engram/task/copy_sequences.hpp>
-#include <engram/train/memup_trainer.hpp>
-#include <engram/train/sequence_trainer.hpp>
-#include <engram/train/truncated_trainer.hpp>
+#include <engram/train/memup_update.hpp>
+#include <engram/train/sequence_update.hpp>
+#include <engram/train/truncated_update.hpp>
 
 #include "mra_core.hpp"
 
@@ -118,11 +118,11 @@ void measure(const char* name, sizes z) {
     auto trainer = [&] {
         const sequence_settings batch{z.batch};
         if constexpr (memup)
-            return memup_trainer<backend>(fast, slow, source, batch, o, 1, z.threads, 0);
+            return training_loop<memup_update<backend>>({1, z.threads, 0}, fast, slow, source, batch, o);
         else if constexpr (truncated)
-            return truncated_trainer<backend>(fast, source, batch, o, 1, z.threads, 0);
+            return training_loop<truncated_update<backend>>({1, z.threads, 0}, fast, source, batch, o);
         else
-            return sequence_trainer<backend>(fast, source, batch, o, 1, z.threads, 0);
+            return training_loop<sequence_update<backend>>({1, z.threads, 0}, fast, source, batch, o);
     }();
     if (!z.weights.empty()) save(z.weights, *fast.store, *source, z, (z.updates + pass - 1) / pass);
     std::vector<float> losses, norms;
@@ -147,9 +147,9 @@ void measure(const char* name, sizes z) {
     const double median = mra::median(times), rate = median > 0 ? 1e3 / median : 0;
     std::size_t programs = 0;
     if constexpr (memup) {
-        programs = trainer.memory();
+        programs = trainer->memory();
     } else {
-        for (int i = 0; i < z.threads; ++i) programs += trainer.learner(static_cast<std::size_t>(i)).memory();
+        for (int i = 0; i < z.threads; ++i) programs += trainer->learner(static_cast<std::size_t>(i)).memory();
     }
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);

@@ -17,7 +17,7 @@
 #include <engram/memory/fifo_knn.hpp>
 #include <engram/model/agent.hpp>
 #include <engram/task/t_maze.hpp>
-#include <engram/train/trainer.hpp>
+#include <engram/train/acting_update.hpp>
 
 int main() {
     using namespace engram;
@@ -34,8 +34,8 @@ int main() {
         return std::make_unique<batch_of<t_maze>>("train", count, 1, static_cast<std::uint32_t>(first_row), options,
                                                   nullptr);
     };
-    trainer<cpu<float>> training(small, mazes, {.rollout = {.environments = 16, .unroll = 10}, .optimiser = {}}, 1, 1,
-                                 1000);
+    training_loop<acting_update<cpu<float>>> training(
+        {1, 1, 1000}, small, mazes, acting_settings{.rollout = {.environments = 16, .unroll = 10}, .optimiser = {}});
 
     const std::vector<float> before(small.store->flat().begin(), small.store->flat().end());
     training.iterate();

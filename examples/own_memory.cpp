@@ -13,7 +13,7 @@
 
 #include <engram/core/settings.hpp>
 #include <engram/task/registry.hpp>
-#include <engram/train/trainer.hpp>
+#include <engram/train/acting_update.hpp>
 
 #include "own_memory.hpp"
 
@@ -41,12 +41,12 @@ void train(int argc, char** argv) {
     settings.learner.discount = 0;  // one step a trial: nothing is gained by waiting
     const auto agent =
         own::model::trace<cpu<float>>(settings, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
-    trainer<cpu<float>> training(
-        agent,
+    training_loop<acting_update<cpu<float>>> training(
+        {seed, threads, steps}, agent,
         [&](int count, int first_row) {
             return make_environment(task, "train", count, seed, first_row, options, stimuli);
         },
-        {.rollout = {.environments = 32, .unroll = 10}, .optimiser = {}}, seed, threads, steps);
+        acting_settings{.rollout = {.environments = 32, .unroll = 10}, .optimiser = {}});
 
     std::printf("%lld parameters, %d threads\n", static_cast<long long>(agent.store->total()), threads);
     for (std::int64_t next = steps / 12; training.steps() < steps;) {

@@ -9,8 +9,8 @@
 
 #include <engram/evaluate/level_curve.hpp>
 #include <engram/task/played_episodes.hpp>
-#include <engram/train/asynchronous.hpp>
-#include <engram/train/phased_trainer.hpp>
+#include <engram/train/asynchronous_update.hpp>
+#include <engram/train/memup_phases.hpp>
 
 #include "prepared_agent.hpp"
 #include "training_run.hpp"
@@ -33,75 +33,51 @@ struct smoothed_reward {
     }
 };
 
-/// Names of a trainer's losses, before its first update.
+/// The training of a run's agent: in phases, where its memory is trained before it acts, or in the run's mode.
 template <class Backend>
-std::vector<std::string> loss_names(trainer<Backend>& t) {
-    std::vector<std::string> names;
-    for (const auto& loss : t.shard(0).learner.losses()) names.push_back(loss.first);
-    return names;
-}
-template <class Backend>
-std::vector<std::string> loss_names(asynchronous_trainer<Backend>& t) {
-    std::vector<std::string> names;
-    for (const auto& loss : t.learner().losses()) names.push_back(loss.first);
-    return names;
-}
-template <class Backend>
-std::vector<std::string> loss_names(phased_trainer<Backend>& t) {
-    std::vector<std::string> names;
-    for (const auto& loss : t.take_window().losses) names.push_back(loss.first);
-    return names;
-}
-
-/// The trainer of a run's agent.
-template <class Trainer, class Backend>
-std::unique_ptr<Trainer> make_trainer(const configuration& config, const prepared_agent<Backend>& run) {
-    const auto seed = static_cast<std::uint64_t>(config.seed);
-    const auto make = [&run, seed](int count, int first) {
+std::unique_ptr<training> make_training(const configuration& config, const prepared_agent<Backend>& run) {
+    const loop_settings loop{static_cast<std::uint64_t>(config.seed), config.threads, config.steps};
+    const auto make = [&run, seed = loop.seed](int count, int first) {
         return make_environment(run.info.name, run.info.levels.front(), count, seed, static_cast<std::uint32_t>(first),
                                 run.options, run.stimuli);
     };
-    const trainer_settings settings{config.run.rollout, config.run.optimiser, config.run.asynchronous};
-    if constexpr (std::is_same_v<Trainer, phased_trainer<Backend>>) {
-        phase_parts<Backend> parts;
-        parts.trace = [&config, shape = run.agent.task](purpose why) { return traced<Backend>(config, shape, why); };
-        parts.environments = make;
-        bool sees_reward = false;
-        for (const auto& s : config.model().settings()) {
-            if (s.name == "learner.memory.uncertainty") parts.detects = s.value == "quantiles";
-            if (s.name == "wiring.last_reward") sees_reward = s.value == "true";
-        }
-        parts.play = std::make_shared<played_episodes>(
-            run.info,
-            [&run](const std::string& level, std::uint64_t own, std::uint32_t stream) {
-                return make_environment(run.info.name, level, 1, own, stream, run.options, run.stimuli);
-            },
-            parts.trace(purpose::generating).discount, sees_reward);
-        return std::make_unique<Trainer>(run.agent, parts, config.run.phases, settings, seed, config.threads,
-                                         config.steps);
-    } else {
-        return std::make_unique<Trainer>(run.agent, make, settings, seed, config.threads, config.steps);
+    const acting_settings settings{config.run.rollout, config.run.optimiser, config.run.asynchronous};
+    if (config.model().learns() != learning_kind::phases) {
+        if (config.mode == "asynchronous")
+            return std::make_unique<training_loop<asynchronous_update<Backend>>>(loop, run.agent, make, settings);
+        return std::make_unique<training_loop<acting_update<Backend>>>(loop, run.agent, make, settings);
     }
+    phase_parts<Backend> parts;
+    parts.trace = [&config, shape = run.agent.task](purpose why) { return traced<Backend>(config, shape, why); };
+    parts.environments = make;
+    bool sees_reward = false;
+    for (const auto& s : config.model().settings()) {
+        if (s.name == "learner.memory.uncertainty") parts.detects = s.value == "quantiles";
+        if (s.name == "wiring.last_reward") sees_reward = s.value == "true";
+    }
+    parts.play = std::make_shared<played_episodes>(
+        run.info,
+        [&run](const std::string& level, std::uint64_t own, std::uint32_t stream) {
+            return make_environment(run.info.name, level, 1, own, stream, run.options, run.stimuli);
+        },
+        parts.trace(purpose::generating).discount, sees_reward);
+    return std::make_unique<memup_phases<Backend>>(loop, run.agent, parts, config.run.phases, settings);
 }
 
-/// Trainer: a template over the backend.
-template <template <class> class Trainer, class Backend>
+template <class Backend>
 class acting_job {
 public:
     explicit acting_job(const configuration& config)
-        : config_(config),
-          run_(config),
-          trainer_(make_trainer<Trainer<Backend>>(config_, run_)),
-          losses_(loss_names(*trainer_)) {}
+        : config_(config), run_(config), training_(make_training(config_, run_)), losses_(training_->loss_names()) {}
 
-    void iterate() { trainer_->iterate(); }
-    std::int64_t steps() const { return trainer_->steps(); }
-    std::int64_t updates() const { return trainer_->updates(); }
+    void iterate() { training_->iterate(); }
+    std::int64_t steps() const { return training_->steps(); }
+    std::int64_t updates() const { return training_->updates(); }
     std::int64_t steps_an_update() const {
         return std::int64_t{config_.run.rollout.unroll} * config_.run.rollout.environments;
     }
     const parameters<float>& store() {
-        if constexpr (requires { trainer_->settle(); }) trainer_->settle();
+        training_->settle();
         return *run_.agent.store;
     }
     std::string headline_name() const { return "reward"; }
@@ -122,7 +98,7 @@ public:
     std::vector<std::string> last_columns() const { return {"lag"}; }
 
     metrics_row take_row() {
-        const training_window w = trainer_->take_window();
+        const training_window w = training_->take_window();
         double sum = 0;
         for (const double r : w.episodes) {
             reward_.add(r);
@@ -149,14 +125,14 @@ public:
     }
 
     void save(safetensors& file) {
-        trainer_->save(file);
+        training_->save(file);
         file.add<std::int64_t>("progress.episodes", {1}, std::vector<std::int64_t>{reward_.episodes});
         file.add<double>("progress.reward", {1}, std::vector<double>{reward_.sum});
     }
     void load(const safetensors& file) {
         const auto episodes = file.values<std::int64_t>("progress.episodes", {1});
         const auto reward = file.values<double>("progress.reward", {1});
-        trainer_->load(file);
+        training_->load(file);
         reward_.episodes = episodes[0];
         reward_.sum = reward[0];
     }
@@ -179,7 +155,7 @@ public:
     }
     /// Scores every level and notes one episode; false when it was interrupted.
     bool evaluate(int episodes, const run_paths& paths, json& summary) {
-        trainer_.reset();  // an asynchronous one would go on acting
+        training_.reset();  // an asynchronous one would go on acting
         const auto seed = static_cast<std::uint64_t>(config_.seed);
         if (!evaluate_levels(run_, {}, episodes, seed, interrupted, summary)) return false;
         record_retrieval(run_, config_.model().name(), seed, paths.retrieval());
@@ -189,7 +165,7 @@ public:
 private:
     const configuration& config_;
     prepared_agent<Backend> run_;
-    std::unique_ptr<Trainer<Backend>> trainer_;
+    std::unique_ptr<training> training_;
     std::vector<std::string> losses_;
     smoothed_reward reward_;
 };

@@ -1,14 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Training a memory by predictions of far steps (MemUP), alone or as a phase of an agent that acts on it.
+// Training a memory by predictions of far steps (MemUP).
 
 #include <limits>
 
 #include <engram/program/prepared_model.hpp>
-#include <engram/train/memup_trainer.hpp>
+#include <engram/train/memup_update.hpp>
 
-#include "acting_job.hpp"
 #include "memup_runs.hpp"
 #include "training_run.hpp"
 
@@ -20,17 +19,17 @@ public:
     explicit memup_job(const configuration& config)
         : config_(config),
           run_(config),
-          trainer_(run_.learning, run_.generating, run_.source, config.run.sequence, config.run.optimiser,
-                   static_cast<std::uint64_t>(config.seed), config.threads, config.steps) {}
+          training_({static_cast<std::uint64_t>(config.seed), config.threads, config.steps}, run_.learning,
+                    run_.generating, run_.source, config.run.sequence, config.run.optimiser) {}
 
-    void iterate() { trainer_.iterate(); }
-    std::int64_t steps() const { return trainer_.steps(); }
-    std::int64_t updates() const { return trainer_.updates(); }
+    void iterate() { training_.iterate(); }
+    std::int64_t steps() const { return training_.steps(); }
+    std::int64_t updates() const { return training_.updates(); }
     std::int64_t steps_an_update() const {
         return std::int64_t{config_.run.sequence.batch} * run_.learning.schedule->rollout;
     }
     const parameters<float>& store() {
-        trainer_.settle();
+        training_.settle();
         return *run_.learning.store;
     }
     std::string headline_name() const { return "loss of far steps"; }
@@ -45,38 +44,36 @@ public:
     std::vector<std::string> last_columns() const { return {}; }
 
     metrics_row take_row() {
-        const memup_window w = trainer_.take_window();
-        headline_ = w.chosen_loss;
-        return {{w.loss, w.chosen_loss, w.current_loss, w.judged_share, w.mean_distance},
+        const training_window w = training_.take_window();
+        headline_ = w["chosen_loss"];
+        return {{w.loss, w["chosen_loss"], w["current_loss"], w["judged_share"], w["distance"]},
                 {},
                 w.gradient_norm,
                 w.learning_rate};
     }
 
-    void save(safetensors& file) { trainer_.save(file); }
-    void load(const safetensors& file) { trainer_.load(file); }
+    void save(safetensors& file) { training_.save(file); }
+    void load(const safetensors& file) { training_.load(file); }
     void describe_training(json& summary) const {
-        summary["sequences"] = trainer_.steps() / run_.source->info().steps;
-        summary["program_bytes"] = trainer_.memory();
+        summary["sequences"] = training_.steps() / run_.source->info().steps;
+        summary["program_bytes"] = training_->memory();
     }
     /// Scores every level; false when it was interrupted. The generating model holds the moving averages already.
     bool evaluate(int sequences, const run_paths&, json& summary) {
-        trainer_.settle();
+        training_.settle();
         return evaluate_levels(run_, {}, sequences, static_cast<std::uint64_t>(config_.seed), interrupted, summary);
     }
 
 private:
     const configuration& config_;
     prepared_model<Backend> run_;
-    memup_trainer<Backend> trainer_;
+    training_loop<memup_update<Backend>> training_;
     double headline_ = std::numeric_limits<double>::quiet_NaN();
 };
 
 template <class Backend>
 int memup_runs<Backend>::train(const configuration& config, const run_paths& paths, const arguments& a) {
-    if (config.model().learns() == learning_kind::predictions)
-        return training_run<memup_job<Backend>>(config, paths, a).go();
-    return training_run<acting_job<phased_trainer, Backend>>(config, paths, a).go();
+    return training_run<memup_job<Backend>>(config, paths, a).go();
 }
 
 }  // namespace engram

@@ -126,7 +126,6 @@ void stamp_checkpoint(safetensors& file, const configuration& config) {
     file.metadata["task"] = config.task;
     file.metadata["task_revision"] = task_revision(config);
     file.metadata["seed"] = std::to_string(config.seed);
-    file.metadata["threads"] = std::to_string(config.threads);
     file.metadata["mode"] = config.mode;
     file.metadata["products"] = config.products;
     file.metadata["settings"] = lasting_settings(config).dump();
@@ -161,7 +160,6 @@ void check_checkpoint(const safetensors& file, const configuration& config, bool
     }
     if (!exactly) return;
     require_same(file.source(), "seed", file.text_at("seed"), std::to_string(config.seed));
-    require_same(file.source(), "threads", file.text_at("threads"), std::to_string(config.threads));
     require_same(file.source(), "mode", file.text_at("mode"), config.mode);
     // Those from before there was a choice do not say.
     require_same(file.source(), "products",

@@ -33,11 +33,8 @@ public:
         const learning_kind learns = config.model().learns();
         if (learns == learning_kind::sequences || learns == learning_kind::unrolls)
             return sequence_runs<Backend>::train(config, paths, a);
-        if (learns == learning_kind::predictions || learns == learning_kind::phases)
-            return memup_runs<Backend>::train(config, paths, a);
-        if (config.mode == "asynchronous")
-            return training_run<acting_job<asynchronous_trainer, Backend>>(config, paths, a).go();
-        return training_run<acting_job<trainer, Backend>>(config, paths, a).go();
+        if (learns == learning_kind::predictions) return memup_runs<Backend>::train(config, paths, a);
+        return training_run<acting_job<Backend>>(config, paths, a).go();
     }
 
     std::unique_ptr<prepared_run> prepare(const configuration& config) const override {

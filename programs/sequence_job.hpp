@@ -7,34 +7,34 @@
 #include <numeric>
 
 #include <engram/program/prepared_model.hpp>
-#include <engram/train/truncated_trainer.hpp>
+#include <engram/train/truncated_update.hpp>
 
 #include "sequence_runs.hpp"
 #include "training_run.hpp"
 
 namespace engram {
 
-/// Trainer: a template over the backend.
-template <template <class> class Trainer, class Backend>
+/// Update: of sequences.
+template <class Update>
 class sequence_job {
+    using backend = typename Update::backend;
+
 public:
     explicit sequence_job(const configuration& config)
         : config_(config),
           run_(config),
-          trainer_(run_.learning, run_.source, config.run.sequence, config.run.optimiser,
-                   static_cast<std::uint64_t>(config.seed), config.threads, config.steps) {
-        for (const auto& loss : trainer_.learner(0).losses()) losses_.push_back(loss.first);
-    }
+          training_({static_cast<std::uint64_t>(config.seed), config.threads, config.steps}, run_.learning, run_.source,
+                    config.run.sequence, config.run.optimiser) {}
 
-    void iterate() { trainer_.iterate(); }
-    std::int64_t steps() const { return trainer_.steps(); }
-    std::int64_t updates() const { return trainer_.updates(); }
+    void iterate() { training_.iterate(); }
+    std::int64_t steps() const { return training_.steps(); }
+    std::int64_t updates() const { return training_.updates(); }
     std::int64_t steps_an_update() const {
         const int unroll = run_.learning.unroll;
         return std::int64_t{config_.run.sequence.batch} * (unroll > 0 ? unroll : run_.source->info().steps);
     }
     const parameters<float>& store() {
-        trainer_.settle();
+        training_.settle();
         return *run_.learning.store;
     }
     std::string headline_name() const { return run_.learning.generative ? "KL of the last step" : "loss"; }
@@ -44,7 +44,7 @@ public:
     /// free_energy is summed over the steps; kl_first is the mean KL a step before the recall, kl_recall from it on.
     std::vector<std::string> columns() const {
         std::vector<std::string> names{"loss"};
-        for (const auto& name : losses_) names.push_back(column_of(name) + "_a_step");
+        for (const auto& name : training_.loss_names()) names.push_back(column_of(name) + "_a_step");
         if (run_.learning.generative)
             names.insert(names.end(), {"negative_elbo", "kl", "log_likelihood", "kl_last", "kl_first", "kl_recall"});
         return names;
@@ -52,7 +52,7 @@ public:
     std::vector<std::string> last_columns() const { return {}; }
 
     metrics_row take_row() {
-        const sequence_window w = trainer_.take_window();
+        const training_window w = training_.take_window();
         metrics_row row{{w.loss}, {}, w.gradient_norm, w.learning_rate};
         for (const auto& loss : w.losses) row.values.push_back(loss.second);
         headline_ = w.loss;
@@ -69,29 +69,30 @@ public:
         return row;
     }
 
-    void save(safetensors& file) { trainer_.save(file); }
-    void load(const safetensors& file) { trainer_.load(file); }
-    void describe_training(json& summary) const { summary["sequences"] = trainer_.steps() / run_.source->info().steps; }
+    void save(safetensors& file) { training_.save(file); }
+    void load(const safetensors& file) { training_.load(file); }
+    void describe_training(json& summary) const {
+        summary["sequences"] = training_.steps() / run_.source->info().steps;
+    }
     /// Scores every level; false when it was interrupted.
     bool evaluate(int sequences, const run_paths&, json& summary) {
-        trainer_.settle();
-        run_.share_weights(trainer_.learner(0));
+        training_.settle();
+        run_.share_weights(training_->learner(0));
         return evaluate_levels(run_, {}, sequences, static_cast<std::uint64_t>(config_.seed), interrupted, summary);
     }
 
 private:
     const configuration& config_;
-    prepared_model<Backend> run_;
-    Trainer<Backend> trainer_;
-    std::vector<std::string> losses_;
+    prepared_model<backend> run_;
+    training_loop<Update> training_;
     double headline_ = std::numeric_limits<double>::quiet_NaN();
 };
 
 template <class Backend>
 int sequence_runs<Backend>::train(const configuration& config, const run_paths& paths, const arguments& a) {
     if (config.model().learns() == learning_kind::unrolls)
-        return training_run<sequence_job<truncated_trainer, Backend>>(config, paths, a).go();
-    return training_run<sequence_job<sequence_trainer, Backend>>(config, paths, a).go();
+        return training_run<sequence_job<truncated_update<Backend>>>(config, paths, a).go();
+    return training_run<sequence_job<sequence_update<Backend>>>(config, paths, a).go();
 }
 
 template <class Backend>

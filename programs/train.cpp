@@ -67,6 +67,10 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
         config.threads = parse<int>("--threads", *a.threads);
     else if (!again)
         config.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, rows);
+    // A run keeps its shards, whatever number of threads carries it later.
+    int& shards = sequences ? config.run.sequence.shards : config.run.rollout.shards;
+    if (shards == 0 && config.mode == "synchronous" && config.threads > 0 && config.threads <= rows)
+        shards = config.threads;
 }
 
 }  // namespace

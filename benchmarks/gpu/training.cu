@@ -26,7 +26,7 @@ void time_training(const char* name, const task_options& options, int B, int T) 
     const task_info info = Environment::describe(options);
     const task_shape shape{{info.observation.height, info.observation.width, info.observation.channels}, info.actions};
     const auto agent = Agent::template trace<backend>({}, shape, 1);
-    trainer_settings s;
+    acting_settings s;
     s.rollout.environments = B;
     s.rollout.unroll = T;
     device_trainer<backend, Environment> trainer(agent, info.levels.front(), s, 1, 0, options);

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include <engram/device/operations.hpp>
-#include <engram/train/asynchronous.hpp>
+#include <engram/train/asynchronous_update.hpp>
 
 #include "../train/same_file.hpp"
 #include "../train/small_agent.hpp"
@@ -20,8 +20,8 @@ namespace {
 
 using device = emulated<float>;
 
-trainer_settings settings(double rate) {
-    trainer_settings s;
+acting_settings settings(double rate) {
+    acting_settings s;
     s.rollout = {.environments = 4, .unroll = 7};
     s.optimiser.learning_rate = rate;
     return s;
@@ -30,19 +30,19 @@ trainer_settings settings(double rate) {
 template <class Backend>
 struct run {
     explicit run(double rate, int threads = 2, std::uint64_t seed = 1)
-        : a(trace_smaller<Backend>(seed)), t(a, maker(), settings(rate), 3, threads, 10000) {}
+        : a(trace_smaller<Backend>(seed)), t({3, threads, 10000}, a, maker(), settings(rate)) {}
     safetensors saved() {
         safetensors f;
         t.save(f);
         return f;
     }
     void fill_queue() {
-        t.start();
-        for (int i = 0; i < 5000 && t.queued() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        REQUIRE(t.queued() == 2);
+        t->start();
+        for (int i = 0; i < 5000 && t->queued() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        REQUIRE(t->queued() == 2);
     }
     traced_agent<Backend> a;
-    asynchronous_trainer<Backend> t;
+    training_loop<asynchronous_update<Backend>> t;
 };
 
 std::vector<float> weights_of(const parameters<float>& store) {
@@ -59,11 +59,11 @@ TEST_CASE("with a learning rate of zero a device's learner replays what its acto
     for (int i = 0; i < 16; ++i) {  // 56 steps a group: past the end of an episode
         host.t.iterate();
         there.t.iterate();
-        REQUIRE(there.t.group_learnt_from() == i % 2);
+        REQUIRE(there.t->group_learnt_from() == i % 2);
         for (const char* name : {"observation", "last_action", "last_reward", "reset", "action", "reward", "continues"})
-            CHECK(largest_difference(host.t.learner().input(name), there.t.learner().input(name)) == 0);
+            CHECK(largest_difference(host.t->learner().input(name), there.t->learner().input(name)) == 0);
         for (const char* name : {"bootstrap", "behaviour_log_probability", "memory.stored"})
-            CHECK(largest_difference(host.t.learner().input(name), there.t.learner().input(name)) < 1e-5);
+            CHECK(largest_difference(host.t->learner().input(name), there.t->learner().input(name)) < 1e-5);
         const auto a = host.t.take_window(), b = there.t.take_window();
         CHECK(b.loss == doctest::Approx(a.loss).epsilon(1e-3));
         CHECK(b.gradient_norm == doctest::Approx(a.gradient_norm).epsilon(1e-3));

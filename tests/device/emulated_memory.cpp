@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <engram/device/operations.hpp>
+#include <engram/train/acting_update.hpp>
 #include <engram/train/device_environments.hpp>
-#include <engram/train/trainer.hpp>
 
 #include "../train/small_agent.hpp"
 
@@ -92,7 +92,9 @@ TEST_CASE("weights, the arena and gradients, the optimiser's moments, environmen
     refuses([&] {
         return std::make_unique<device_environments<device, task>>(on, "train", 8, 1, 0u, options(), images().get());
     });
-    trainer_settings s;
+    acting_settings s;
     s.rollout = {.environments = 6, .unroll = 7};
-    refuses([&] { return std::make_unique<trainer<device>>(a, maker(), s, 3, 2, 1000); });
+    refuses([&] {
+        return std::make_unique<training_loop<acting_update<device>>>(loop_settings{3, 2, 1000}, a, maker(), s);
+    });
 }

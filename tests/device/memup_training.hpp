@@ -14,7 +14,7 @@
 #include <engram/memory/no_memory.hpp>
 #include <engram/model/agent.hpp>
 #include <engram/task/copy_sequences.hpp>
-#include <engram/train/memup_trainer.hpp>
+#include <engram/train/memup_update.hpp>
 
 #include "../train/same_file.hpp"
 
@@ -65,7 +65,7 @@ struct run {
         : source(std::make_shared<const of_lengths>()),
           fast(model::trace<Backend>(s, shape_of(source->info()), seed)),
           slow(model::trace<Backend>(s, shape_of(source->info()), seed, purpose::generating)),
-          t(fast, slow, source, {5}, rate(), 3, threads, 0) {}
+          t({3, threads, 0}, fast, slow, source, sequence_settings{5}, rate()) {}
     static optimiser_settings rate() {
         optimiser_settings o;
         o.learning_rate = 3e-3;
@@ -83,7 +83,7 @@ struct run {
     }
     std::shared_ptr<const sequence_source> source;
     traced_agent<Backend> fast, slow;
-    memup_trainer<Backend> t;
+    training_loop<memup_update<Backend>> t;
 };
 
 /// Of weights and of averages.

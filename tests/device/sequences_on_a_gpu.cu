@@ -21,15 +21,15 @@ using echoing = generative<mlp, ntm>;
 
 TEST_CASE("training on sequences on a GPU does what its emulation does") {
     for (const int threads : {1, 2})
-        learns_as_on_the_host<echoing, sequence_trainer, gpu, device>(device_run::small_settings<echoing>(), task, threads);
+        learns_as_on_the_host<echoing, sequence_update, gpu, device>(device_run::small_settings<echoing>(), task, threads);
 }
 
 TEST_CASE("training on unrolls on a GPU does what its emulation does") {
     for (const int threads : {1, 2})
-        learns_as_on_the_host<truncated, truncated_trainer, gpu, device>(unrolled(), copying(), threads);
+        learns_as_on_the_host<truncated, truncated_update, gpu, device>(unrolled(), copying(), threads);
 }
 
 TEST_CASE("a run on a GPU that is resumed equals the uninterrupted one bit for bit") {
-    resumes_exactly<echoing, sequence_trainer, gpu>(device_run::small_settings<echoing>(), task, 2);
-    resumes_exactly<truncated, truncated_trainer, gpu>(unrolled(), copying(), 2);
+    resumes_exactly<echoing, sequence_update, gpu>(device_run::small_settings<echoing>(), task, 2);
+    resumes_exactly<truncated, truncated_update, gpu>(unrolled(), copying(), 2);
 }

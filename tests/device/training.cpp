@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include <engram/train/trainer.hpp>
+#include <engram/train/acting_update.hpp>
 
 using namespace training_test;
 using device = engram::emulated<float>;
@@ -19,7 +19,8 @@ history trained_on_the_host() {
         return std::make_unique<batch_of<t_maze>>("train", count, seed, static_cast<std::uint32_t>(first_row),
                                                   corridor(), nullptr);
     };
-    trainer<cpu<float>> host(agent, make, settings(), seed, 1, iterations * environments * unroll);
+    training_loop<acting_update<cpu<float>>> host({seed, 1, iterations * environments * unroll}, agent, make,
+                                                  settings());
     for (int i = 0; i < iterations; ++i) {
         host.iterate();
         const auto now = host.take_window();
@@ -44,7 +45,7 @@ TEST_CASE("an agent learns a T-Maze without leaving the device") {
 }
 
 TEST_CASE("several passes over an unroll are refused on the device") {
-    trainer_settings s;
+    acting_settings s;
     s.rollout.environments = 2;
     s.rollout.epochs = 3;
     const auto agent = traced<device>();

@@ -42,8 +42,8 @@ inline task_options corridor() {
     return options;
 }
 
-inline trainer_settings settings() {
-    trainer_settings s;
+inline acting_settings settings() {
+    acting_settings s;
     s.rollout.environments = environments;
     s.rollout.unroll = unroll;
     s.optimiser.learning_rate = 3e-3;
@@ -108,7 +108,7 @@ inline void are_the_same(const history& a, const history& b) {
 
 template <class Device>
 void an_agent_learns() {
-    trainer_settings s;
+    acting_settings s;
     s.rollout.environments = 16;
     s.rollout.unroll = 8;
     s.optimiser.learning_rate = 1e-2;

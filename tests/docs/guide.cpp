@@ -65,7 +65,7 @@ TEST_CASE("a model is traced, planned and run") {
     acting.carry();                                   // what this step leaves is what the next one enters with
     const auto logits = acting.output(model.logits);  // [T, B, A] = [1, 8, 4]
 
-    fill_randomly(learning, model, 1);  // a trajectory; train/trainer.hpp brings real ones
+    fill_randomly(learning, model, 1);  // a trajectory; train/acting_update.hpp brings real ones
     learning.forward();
     learning.backward();
     const double loss = learning.loss();

@@ -9,8 +9,8 @@
 #include <engram/evaluate/answers.hpp>
 #include <engram/program/configuration.hpp>
 #include <engram/program/presets.hpp>
-#include <engram/train/memup_trainer.hpp>
-#include <engram/train/truncated_trainer.hpp>
+#include <engram/train/memup_update.hpp>
+#include <engram/train/truncated_update.hpp>
 
 using namespace engram;
 
@@ -41,8 +41,9 @@ TEST_CASE("MemUP copies over 60 steps in 99 % and over 120 in 97 %") {
         for (const int seed : {1, 2, 3}) {
             copying<catalogue::memup> c("memup", T, seed, steps);
             prepared_model<cpu<float>> run(c.config);
-            memup_trainer<cpu<float>> t(run.learning, run.generating, run.source, c.config.run.sequence,
-                                        c.config.run.optimiser, static_cast<std::uint64_t>(seed), 2, steps);
+            training_loop<memup_update<cpu<float>>> t({static_cast<std::uint64_t>(seed), 2, steps}, run.learning,
+                                                      run.generating, run.source, c.config.run.sequence,
+                                                      c.config.run.optimiser);
             while (t.steps() < steps) t.iterate();
             const double right = c.score(run.generating, run.source);
             MESSAGE("T = ", T, ", seed ", seed, ": ", right, " %");
@@ -55,8 +56,9 @@ TEST_CASE("truncated BPTT stays near chance") {
     for (const int seed : {1, 2, 3}) {
         copying<catalogue::tbptt_lstm> c("tbptt_lstm", 60, seed, 1'000'000);
         prepared_model<cpu<float>> run(c.config);
-        truncated_trainer<cpu<float>> t(run.learning, run.source, c.config.run.sequence, c.config.run.optimiser,
-                                        static_cast<std::uint64_t>(seed), 2, c.config.steps);
+        training_loop<truncated_update<cpu<float>>> t({static_cast<std::uint64_t>(seed), 2, c.config.steps},
+                                                      run.learning, run.source, c.config.run.sequence,
+                                                      c.config.run.optimiser);
         while (t.steps() < c.config.steps) t.iterate();
         const double right = c.score(run.learning, run.source);
         MESSAGE("seed ", seed, ": ", right, " %");

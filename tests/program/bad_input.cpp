@@ -133,7 +133,8 @@ TEST_CASE("a run folder is neither overwritten nor continued by another run") {
     };
     refused(run(training(out)), "already holds a run with a checkpoint; continue it with --resume");
     refused(run(training(out, {"--resume", "--memory.slots", "30"})), "was written with memory.slots 20, expected 30");
-    refused(run(training(out, {"--resume", "--threads", "2"})), "was written with threads 1, expected 2");
+    refused(run(training(out, {"--resume", "--set", "rollout.shards=2"})),
+            "was written with rollout.shards 1, expected 2");
     refused(run(training(out, {"--resume", "--seed", "7"})), "was written with seed 1, expected 7");
     refused(run(training(out, {"--resume", "--mode", "asynchronous"})),
             "was written with mode synchronous, expected asynchronous");

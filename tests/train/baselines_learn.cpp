@@ -11,7 +11,7 @@
 #include <engram/learner/supervised.hpp>
 #include <engram/memory/no_memory.hpp>
 #include <engram/model/agent.hpp>
-#include <engram/train/sequence_trainer.hpp>
+#include <engram/train/sequence_update.hpp>
 
 using namespace engram;
 
@@ -65,7 +65,7 @@ double wrong_bits(const typename Controller::settings& controller, int updates) 
     o.learning_rate = 3e-3;
     o.epsilon = 1e-8;
     o.clip = 1;
-    sequence_trainer<backend> training(traced, task, {32}, o, 1, 1, 0);
+    training_loop<sequence_update<backend>> training({1, 1, 0}, traced, task, sequence_settings{32}, o);
     for (int i = 0; i < updates; ++i) training.iterate();
     sequence_player<backend> player(traced, task, 50);
     const double wrong = player.score("holdout_interpolate", 200, 1).mean;

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The same trainer on the host and on a device: what runs of either share in the tests of sequence trainers. On a GPU
+// The same training on the host and on a device: what runs of either share in the tests of sequences. On a GPU
 // the emulation takes the host's part (tests/device/sequences_on_a_gpu.cu).
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@
 #include <memory>
 
 #include <engram/device/operations.hpp>
-#include <engram/train/truncated_trainer.hpp>
+#include <engram/train/truncated_update.hpp>
 
 #include "same_file.hpp"
 
@@ -21,13 +21,13 @@ using namespace engram;
 using host = cpu<float>;
 using device = emulated<float>;
 
-/// A model with its trainer. Agent: its type; Trainer: a template over the backend. All models have one seed, which
+/// A model in training. Agent: its type; Update: a template over the backend. All models have one seed, which
 /// also keys their noise.
-template <class Agent, template <class> class Trainer, class Backend>
+template <class Agent, template <class> class Update, class Backend>
 struct run {
     run(const typename Agent::settings& s, std::shared_ptr<const sequence_source> source, int threads = 1)
         : model(Agent::template trace<Backend>(s, shape_of(source->info()), 1)),
-          t(model, source, {.batch = 4}, rates(), 3, threads, 10'000) {}
+          t({3, threads, 10'000}, model, source, sequence_settings{.batch = 4}, rates()) {}
     static optimiser_settings rates() {
         optimiser_settings o;
         o.learning_rate = 1e-3;
@@ -46,7 +46,7 @@ struct run {
         return f;
     }
     traced_agent<Backend> model;
-    Trainer<Backend> t;
+    training_loop<Update<Backend>> t;
 };
 
 template <class A, class B>
@@ -60,20 +60,20 @@ inline void are_close(const std::vector<double>& a, const std::vector<double>& b
 }
 
 /// Eight updates of Adam (steps of 1e-3) from the same weights: sums in another order, carried on in float.
-template <class Agent, template <class> class Trainer, class Device = device, class Host = host>
+template <class Agent, template <class> class Update, class Device = device, class Host = host>
 void learns_as_on_the_host(const typename Agent::settings& s, const std::shared_ptr<const sequence_source>& source,
                            int threads) {
     CAPTURE(threads);
-    run<Agent, Trainer, Host> here(s, source, threads);
-    run<Agent, Trainer, Device> there(s, source, threads), begun(s, source);
+    run<Agent, Update, Host> here(s, source, threads);
+    run<Agent, Update, Device> there(s, source, threads), begun(s, source);
     here.iterate(8);
     there.iterate(8);
     CHECK(difference(here, there) < 1e-4);
     CHECK(difference(begun, there) > 1e-3);
     CHECK(here.t.steps() == there.t.steps());
     const auto a = here.t.take_window(), b = there.t.take_window();
-    CHECK(a.updates == 8);
-    CHECK(b.updates == 8);
+    CHECK(a.iterations == 8);
+    CHECK(b.iterations == 8);
     are_close({a.loss, a.gradient_norm, a.learning_rate}, {b.loss, b.gradient_norm, b.learning_rate});
     are_close(a.divergence, b.divergence);
     are_close(a.log_likelihood, b.log_likelihood);
@@ -88,11 +88,11 @@ void learns_as_on_the_host(const typename Agent::settings& s, const std::shared_
     are_close(here.t.take_window().divergence, there.t.take_window().divergence);
 }
 
-template <class Agent, template <class> class Trainer, class Device = device>
+template <class Agent, template <class> class Update, class Device = device>
 void resumes_exactly(const typename Agent::settings& s, const std::shared_ptr<const sequence_source>& source,
                      int threads) {
     CAPTURE(threads);
-    run<Agent, Trainer, Device> whole(s, source, threads), resumed(s, source, threads);
+    run<Agent, Update, Device> whole(s, source, threads), resumed(s, source, threads);
     whole.iterate(4);
     const auto file = whole.saved();
     resumed.iterate(2);  // what it did before leaves no trace
@@ -103,13 +103,13 @@ void resumes_exactly(const typename Agent::settings& s, const std::shared_ptr<co
     CHECK(same(resumed.saved(), whole.saved()));
 }
 
-template <class Agent, template <class> class Trainer>
+template <class Agent, template <class> class Update>
 void moves_between_host_and_device(const typename Agent::settings& s,
                                    const std::shared_ptr<const sequence_source>& source) {
-    run<Agent, Trainer, device> there(s, source);
+    run<Agent, Update, device> there(s, source);
     there.iterate(4);
     const auto file = there.saved();
-    run<Agent, Trainer, host> here(s, source);
+    run<Agent, Update, host> here(s, source);
     here.iterate(1);
     here.t.load(file);
     CHECK(here.t.updates() == 4);
@@ -119,7 +119,7 @@ void moves_between_host_and_device(const typename Agent::settings& s,
     CHECK(difference(here, there) < 1e-4);
     const auto later = here.saved();
     CHECK_FALSE(same(later, file));
-    run<Agent, Trainer, device> back(s, source);
+    run<Agent, Update, device> back(s, source);
     back.iterate(1);
     back.t.load(later);
     CHECK(same(back.saved(), later));
@@ -129,11 +129,11 @@ void moves_between_host_and_device(const typename Agent::settings& s,
 }
 
 /// `parameter`: one whose first number every answer depends on.
-template <class Agent, template <class> class Trainer>
+template <class Agent, template <class> class Update>
 void keeps_the_weights_before_a_bad_update(const typename Agent::settings& s,
                                            const std::shared_ptr<const sequence_source>& source,
                                            const std::string& parameter) {
-    run<Agent, Trainer, device> there(s, source);
+    run<Agent, Update, device> there(s, source);
     there.iterate(2);
     const auto before = there.saved();
     auto broken = before;

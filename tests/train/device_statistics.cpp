@@ -14,9 +14,9 @@ using namespace device_run;
 using echoing = generative<inception, dnc>;
 
 TEST_CASE("statistics of batches and matrices of a memory are the host's") {
-    learns_as_on_the_host<echoing, sequence_trainer>(small_settings<echoing>(), task, 1);
-    run<echoing, sequence_trainer, host> here(small_settings<echoing>(), task);
-    run<echoing, sequence_trainer, device> there(small_settings<echoing>(), task);
+    learns_as_on_the_host<echoing, sequence_update>(small_settings<echoing>(), task, 1);
+    run<echoing, sequence_update, host> here(small_settings<echoing>(), task);
+    run<echoing, sequence_update, device> there(small_settings<echoing>(), task);
     here.iterate(8);
     there.iterate(8);
     const auto a = here.saved(), b = there.saved();
@@ -38,11 +38,11 @@ TEST_CASE("statistics of batches and matrices of a memory are the host's") {
 }
 
 TEST_CASE("statistics of batches are resumed bit for bit") {
-    resumes_exactly<echoing, sequence_trainer>(small_settings<echoing>(), task, 1);
+    resumes_exactly<echoing, sequence_update>(small_settings<echoing>(), task, 1);
 }
 
 TEST_CASE("a checkpoint of a sequence model moves from a device to the host and back without losing a bit") {
-    moves_between_host_and_device<echoing, sequence_trainer>(small_settings<echoing>(), task);
+    moves_between_host_and_device<echoing, sequence_update>(small_settings<echoing>(), task);
 }
 
 TEST_CASE("a device scores and draws as the host does") {

@@ -16,9 +16,9 @@ namespace {
 using device = emulated<float>;
 
 template <class Backend>
-struct run : training<Backend> {
+struct run : small_training<Backend> {
     explicit run(int threads = 1, std::uint64_t seed = 1, int epochs = 1, int minibatches = 1)
-        : training<Backend>(trace_smaller<Backend>(seed), threads, epochs, minibatches) {}
+        : small_training<Backend>(trace_smaller<Backend>(seed), threads, epochs, minibatches) {}
 };
 
 template <class A, class B>

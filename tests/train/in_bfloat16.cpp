@@ -22,18 +22,19 @@ traced_agent<backend> with(product_precision products, std::uint64_t seed = 1) {
     return a;
 }
 
-struct run : training<backend> {
-    explicit run(int threads, std::uint64_t seed = 1) : training(with(product_precision::bfloat16, seed), threads) {}
+struct run : small_training<backend> {
+    explicit run(int threads, std::uint64_t seed = 1)
+        : small_training(with(product_precision::bfloat16, seed), threads) {}
 };
 
 /// Mean reward of the last 200 episodes of 120,000 steps; random actions earn 12.5 of 50.
 double learnt(product_precision products, std::uint64_t seed) {
     const auto a = with(products, seed);
-    trainer_settings s;
+    acting_settings s;
     s.rollout = {.environments = 32, .unroll = 10};
     s.optimiser.learning_rate = 3e-3;
     const std::int64_t steps = 120000;
-    trainer<backend> t(a, maker(), s, 3, 1, steps);
+    training_loop<acting_update<backend>> t({3, 1, steps}, a, maker(), s);
     std::vector<double> episodes;
     while (t.steps() < steps) {
         t.iterate();

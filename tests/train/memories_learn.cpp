@@ -16,7 +16,7 @@
 #include <engram/memory/ntm.hpp>
 #include <engram/model/agent.hpp>
 #include <engram/program/compiled_tasks.hpp>
-#include <engram/train/sequence_trainer.hpp>
+#include <engram/train/sequence_update.hpp>
 
 using namespace engram;
 
@@ -43,7 +43,7 @@ sequence_score recall(typename Model::settings s, int updates) {
     options.recalled = 3;
     const auto task = make_sequence("perfect_recall", options);
     const auto model = Model::template trace<backend>(s, shape_of(task->info()), 1);
-    sequence_trainer<backend> training(model, task, {16}, quick(5), 1, 1, 0);
+    training_loop<sequence_update<backend>> training({1, 1, 0}, model, task, sequence_settings{16}, quick(5));
     for (int i = 0; i < updates; ++i) training.iterate();
     const auto playing = Model::template trace<backend>(s, shape_of(task->info()), 1, purpose::generating);
     std::copy(model.store->flat().begin(), model.store->flat().end(), playing.store->edit().flat().begin());
@@ -63,7 +63,7 @@ double wrong_bits(typename agent<identity, lstm, Memory, no_auxiliary, supervise
     options.items = 4;
     const auto task = make_sequence("bit_copy", options);
     const auto traced = model::template trace<backend>(s, shape_of(task->info()), 1);
-    sequence_trainer<backend> training(traced, task, {16}, quick(1), 1, 1, 0);
+    training_loop<sequence_update<backend>> training({1, 1, 0}, traced, task, sequence_settings{16}, quick(1));
     for (int i = 0; i < updates; ++i) training.iterate();
     sequence_player<backend> player(traced, task, 50);
     return player.score("train", 200, 1).mean;

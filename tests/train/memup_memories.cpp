@@ -12,7 +12,7 @@
 #include <engram/memory/ntm.hpp>
 #include <engram/model/agent.hpp>
 #include <engram/task/copy_sequences.hpp>
-#include <engram/train/memup_trainer.hpp>
+#include <engram/train/memup_update.hpp>
 
 using namespace engram;
 
@@ -55,7 +55,7 @@ TEST_CASE("an NTM: r = T and every step predicting itself is plain BPTT") {
     const auto fast = with_ntm::trace<backend>(s, shape, 1),
                slow = with_ntm::trace<backend>(s, shape, 1, purpose::generating),
                plain = with_ntm::trace<backend>(s, shape, 1, purpose::generating);
-    memup_trainer<backend> t(fast, slow, source, {3}, rate(0), 1, 1, 0);
+    training_loop<memup_update<backend>> t({1, 1, 0}, fast, slow, source, sequence_settings{3}, rate(0));
     t.iterate();
 
     add_loss("plain", *plain.row_loss, 1, reduction::mean);
@@ -68,7 +68,7 @@ TEST_CASE("an NTM: r = T and every step predicting itself is plain BPTT") {
     p.backward();
     double worst = 0, largest = 0;
     for (std::size_t i = 0; i < p.gradient().size(); ++i) {
-        worst = std::max(worst, std::abs(p.gradient()[i] - t.memory_program(0).gradient()[i]));
+        worst = std::max(worst, std::abs(p.gradient()[i] - t->learner(0).gradient()[i]));
         largest = std::max(largest, std::abs(p.gradient()[i]));
     }
     CHECK(largest > 1e-3);
@@ -87,8 +87,9 @@ TEST_CASE("a k-NN memory goes on through the rollouts of an episode and through 
     const auto a = make(purpose::learning), b = make(purpose::learning), c = make(purpose::learning),
                slow_a = make(purpose::generating), slow_b = make(purpose::generating),
                slow_c = make(purpose::generating);
-    memup_trainer<backend> whole(a, slow_a, source, {4}, rate(1e-2), 1, 2, 0),
-        part(b, slow_b, source, {4}, rate(1e-2), 1, 2, 0), rest(c, slow_c, source, {4}, rate(1e-2), 1, 2, 0);
+    training_loop<memup_update<backend>> whole({1, 2, 0}, a, slow_a, source, sequence_settings{4}, rate(1e-2)),
+        part({1, 2, 0}, b, slow_b, source, sequence_settings{4}, rate(1e-2)),
+        rest({1, 2, 0}, c, slow_c, source, sequence_settings{4}, rate(1e-2));
     for (int i = 0; i < 11; ++i) whole.iterate();
     for (int i = 0; i < 5; ++i) part.iterate();
     safetensors file;

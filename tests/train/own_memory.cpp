@@ -5,7 +5,7 @@
 #include <engram/controller/lstm.hpp>
 #include <engram/memory/no_memory.hpp>
 #include <engram/task/arbitrary_visuomotor_mapping.hpp>
-#include <engram/train/trainer.hpp>
+#include <engram/train/acting_update.hpp>
 
 #include "../../examples/own_memory.hpp"
 
@@ -27,13 +27,13 @@ double trained(std::int64_t steps) {
     const auto& seen = info.observation;
     const auto agent =
         Model::template trace<cpu<float>>(settings, {{seen.height, seen.width, seen.channels}, info.actions}, 1);
-    trainer<cpu<float>> training(
-        agent,
+    training_loop<acting_update<cpu<float>>> training(
+        {1, 1, steps}, agent,
         [&](int count, int first_row) -> std::unique_ptr<batch_environment> {
             return std::make_unique<batch_of<task>>("train", count, 1, static_cast<std::uint32_t>(first_row), options,
                                                     images);
         },
-        {.rollout = {.environments = 32, .unroll = 10}, .optimiser = {}}, 1, 1, steps);
+        acting_settings{.rollout = {.environments = 32, .unroll = 10}, .optimiser = {}});
     while (training.steps() < steps * 9 / 10) training.iterate();
     training.take_window();
     while (training.steps() < steps) training.iterate();

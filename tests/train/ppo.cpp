@@ -23,9 +23,9 @@ traced_agent<backend> with_memory(std::uint64_t seed = 1) {
     return learning_model::trace<backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
 }
 
-struct run : training<backend> {
+struct run : small_training<backend> {
     run(int threads, int epochs, int minibatches, std::uint64_t seed = 1)
-        : training(with_memory(seed), threads, epochs, minibatches) {}
+        : small_training(with_memory(seed), threads, epochs, minibatches) {}
 };
 
 }  // namespace
@@ -53,7 +53,7 @@ TEST_CASE("every epoch begins with the memory and the state that the unroll bega
     const auto a = with_memory(), b = with_memory();
     auto once = six_by_seven(1, 1), thrice = six_by_seven(3, 1);
     once.optimiser.learning_rate = thrice.optimiser.learning_rate = 0;
-    trainer<backend> one(a, maker(), once, 3, 1, 0), three(b, maker(), thrice, 3, 1, 0);
+    training_loop<acting_update<backend>> one({3, 1, 0}, a, maker(), once), three({3, 1, 0}, b, maker(), thrice);
     for (int i = 0; i < 6; ++i) {
         one.iterate();
         three.iterate();
@@ -81,9 +81,9 @@ TEST_CASE("a resumed run equals the uninterrupted one bit for bit") {
 
 TEST_CASE("what does not divide is a sentence") {
     const auto a = with_memory();
-    CHECK_THROWS_WITH_AS(trainer<backend>(a, maker(), six_by_seven(1, 4), 3, 1, 0),
+    CHECK_THROWS_WITH_AS(training_loop<acting_update<backend>>({3, 1, 0}, a, maker(), six_by_seven(1, 4)),
                          "rollout.minibatches: 6 environments do not divide into 4 equal minibatches", engram::error);
-    CHECK_THROWS_WITH_AS(trainer<backend>(a, maker(), six_by_seven(1, 3), 3, 3, 0),
+    CHECK_THROWS_WITH_AS(training_loop<acting_update<backend>>({3, 3, 0}, a, maker(), six_by_seven(1, 3)),
                          "threads: expected 1 to 2 (the number of environments of a minibatch), got 3", engram::error);
     CHECK_THROWS_WITH_AS(six_by_seven(0, 1).rollout.check(), "rollout.epochs: expected at least one, got 0",
                          engram::error);

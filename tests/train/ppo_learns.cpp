@@ -9,7 +9,7 @@
 #include <engram/memory/no_memory.hpp>
 #include <engram/model/agent.hpp>
 #include <engram/task/t_maze.hpp>
-#include <engram/train/trainer.hpp>
+#include <engram/train/acting_update.hpp>
 
 using namespace engram;
 
@@ -26,18 +26,18 @@ double reward_in_maze(int length, int updates) {
     maze_agent::settings s;
     s.controller.hidden = 32;
     const auto a = maze_agent::trace<backend>(s, {{1, 1, 3}, 2}, 1);
-    trainer_settings t;
+    acting_settings t;
     t.rollout = {.environments = 64, .unroll = 5, .epochs = 4, .minibatches = 4};
     t.optimiser.learning_rate = 3e-3;
     t.optimiser.epsilon = 1e-8;
     t.optimiser.clip = 1;
-    trainer<backend> training(
-        a,
+    training_loop<acting_update<backend>> training(
+        {3, 1, 0}, a,
         [&](int count, int first) {
             return std::make_unique<batch_of<t_maze>>("train", count, 7, static_cast<std::uint32_t>(first), maze,
                                                       nullptr);
         },
-        t, 3, 1, 0);
+        t);
     double sum = 0;
     int episodes = 0;
     for (int i = 0; i < updates; ++i) {

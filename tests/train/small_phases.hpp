@@ -3,7 +3,7 @@
 
 // A small agent that acts on a trained memory in a T-Maze, and a run of its phases on any backend.
 
-#include "engram/train/phased_trainer.hpp"
+#include "engram/train/memup_phases.hpp"
 
 #include <memory>
 #include <string>
@@ -27,7 +27,7 @@ struct sizes {
     int length = 8, units = 16, rows = 8;
     std::int64_t detector = 400, memory = 400, policy = 400;
     std::uint64_t seed = 1;
-    int threads = 1;
+    int threads = 1, shards = 0;
     std::string uncertainty = "quantiles";
     bool joint = false;
 };
@@ -70,12 +70,13 @@ struct phase_run {
         phases.detector.optimiser.learning_rate = 2e-3;
         phases.memory.steps = z.memory;
         phases.memory.optimiser.learning_rate = 1e-3;
-        trainer_settings t;
-        t.rollout = {.environments = z.rows, .unroll = 5, .epochs = 4, .minibatches = 4};
+        acting_settings t;
+        t.rollout = {.environments = z.rows, .unroll = 5, .epochs = 4, .minibatches = 4, .shards = z.shards};
         t.optimiser = {.learning_rate = 1e-3, .final_fraction = 0, .epsilon = 1e-8, .clip = 1};
-        trainer = std::make_unique<phased_trainer<Backend>>(
-            policy, parts, phases, t, z.seed, z.threads,
-            z.joint ? z.policy : (z.uncertainty == "errors" ? 0 : z.detector) + z.memory + z.policy);
+        trainer = std::make_unique<memup_phases<Backend>>(
+            loop_settings{z.seed, z.threads,
+                          z.joint ? z.policy : (z.uncertainty == "errors" ? 0 : z.detector) + z.memory + z.policy},
+            policy, parts, phases, t);
     }
     static task_options options_of(const sizes& z) {
         task_options o;
@@ -85,7 +86,7 @@ struct phase_run {
     static traced_agent<Backend> trace(const sizes& z, purpose why) {
         return model::trace<Backend>(settings_of(z), {{1, 1, 3}, 2}, z.seed, why);
     }
-    void until(training_phase wanted) {
+    void until(const std::string& wanted) {
         while (trainer->phase() != wanted) trainer->iterate();
     }
     safetensors saved() {
@@ -105,7 +106,7 @@ struct phase_run {
 
     task_options options;
     traced_agent<Backend> policy;
-    std::unique_ptr<phased_trainer<Backend>> trainer;
+    std::unique_ptr<memup_phases<Backend>> trainer;
 };
 
 }  // namespace small_phases

@@ -16,7 +16,7 @@
 // of chosen steps come from the moving averages and carry no gradient; that of the current steps trains the LSTM.
 //
 // Inputs of the pairs: memory [P, B, M], observation [P, B, .] or context [P, B, C], target and weight [P, B, 1]
-// (weights add up to the means above). train/memup_trainer.hpp runs it.
+// (weights add up to the means above). train/memup_update.hpp runs it.
 
 #include <cmath>
 #include <string>

@@ -12,7 +12,7 @@
 // policy sees m_t alone behind two layers, an update of the memory whose loss is small is left out.
 //
 // E of the detector, of memory and predictor (shared), and of the policy are three parameter sets of the agent's
-// encoder; g is the agent's controller. model/remembering.hpp traces a phase, train/phased_trainer.hpp runs them.
+// encoder; g is the agent's controller. model/remembering.hpp traces a phase, train/memup_phases.hpp runs them.
 
 #include <cmath>
 #include <string>

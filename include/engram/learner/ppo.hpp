@@ -8,7 +8,7 @@
 //                    + c_entropy sum_a pi log pi ]
 //
 // Means over the rows of the minibatch. mu and its values are those of acting: they are recorded once and stay as they
-// are for all epochs (rollout.epochs, rollout.minibatches of train/trainer.hpp). Defaults are rlpyt's, which the paper
+// are for all epochs (rollout.epochs, rollout.minibatches of train/acting_update.hpp). Defaults are rlpyt's, which the paper
 // does not state: clip 0.1, value cost 1, entropy 0.01, lambda 1. Advantages are not normalised, as there.
 //
 // Trajectory inputs, [T, B, 1] unless said: action (index), reward, continues (0 where the step ended the episode),

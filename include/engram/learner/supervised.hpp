@@ -3,7 +3,7 @@
 
 // Supervised learning at every step: a loss of the answers against targets, backpropagated through the unroll (BPTT);
 // `truncated_supervised` cuts sequences into unrolls of its own length and carries states between them without their
-// gradient (train/truncated_trainer.hpp).
+// gradient (train/truncated_update.hpp).
 //
 //   classes   cross-entropy of the logits, target the index of a class [T, B, 1]
 //   bits      the same of independent bits, target [T, B, targets]; a row costs their sum

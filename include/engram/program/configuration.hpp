@@ -17,9 +17,9 @@
 #include <engram/program/ablation.hpp>
 #include <engram/program/compiled_tasks.hpp>
 #include <engram/train/phase_settings.hpp>
-#include <engram/train/sequence_trainer.hpp>
+#include <engram/train/sequence_update.hpp>
 #include <engram/train/trained_run.hpp>
-#include <engram/train/trainer.hpp>
+#include <engram/train/acting_update.hpp>
 
 namespace engram {
 

@@ -7,6 +7,7 @@
 // changes nothing. At the first step of an episode last_action is -1, last_reward 0 and reset 1.
 
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -17,6 +18,9 @@
 #include <engram/task/environment.hpp>
 
 namespace engram {
+
+/// Makes `count` environments whose first row has the global number `first_row`.
+using environment_maker = std::function<std::unique_ptr<batch_environment>(int count, int first_row)>;
 
 template <class Backend>
 class actor {

@@ -16,6 +16,7 @@
 
 #include <engram/device/kernel.hpp>
 #include <engram/train/optimiser.hpp>
+#include <engram/train/shards.hpp>
 
 namespace engram {
 
@@ -114,9 +115,10 @@ public:
           rates_(1) {}
 
     /// One update by the gradient that `learner` holds; `progress` in [0, 1] places it on the schedule. Does not wait.
-    void update(program<Backend>& learner, double progress) { update(std::vector{&learner}, progress); }
-    /// The same by the sum of the gradients of programs that share a store, added up in their order in the first one's.
-    void update(const std::vector<program<Backend>*>& learners, double progress) {
+    void update(program<Backend>& learner, double progress) { update(std::vector{&learner}, 1, progress); }
+    /// The same by the sum of the gradients of programs that share a store, `each` neighbouring ones a shard, in the
+    /// first one's place.
+    void update(const std::vector<program<Backend>*>& learners, int each, double progress) {
         program<Backend>& learner = *learners.front();
         auto& on = learner.executor();
         on_ = &on;
@@ -138,8 +140,10 @@ public:
         // Another optimiser may step other weights on the same executor by turns: what it recorded is not this one's.
         const std::vector<std::shared_ptr<void>> mine{{std::shared_ptr<void>(), rates_.data()}};
         on.replay(2, mine, [&] {
-            for (std::size_t i = 1; i < learners.size(); ++i)
-                on.launch("sum", count_, add_number<real>{gradient, learners[i]->device_gradient()});
+            add_in_order(static_cast<int>(learners.size()), each, [&](int to, int from) {
+                const auto of = [&](int i) { return learners[static_cast<std::size_t>(i)]->device_gradient(); };
+                on.launch("sum", count_, add_number<real>{of(to), of(from)});
+            });
             on.launch_blocks("norm", blocks_, square_sums<real>::lanes,
                              square_sums<real>{gradient, count_, partial_.data()});
             on.launch_blocks("clip", 1, clip_factor<real>::lanes,

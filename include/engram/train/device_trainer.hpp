@@ -5,17 +5,17 @@
 //
 // An iteration is five recorded sweeps: T steps of acting, the value after the last one, forward, backward, update. The
 // host starts them and waits for nothing; what it wants to know it asks for by take_window(). Episodes, actions and
-// updates are those of the host's trainer (train/trainer.hpp) with one thread at equal seeds, as far as rounding lets
-// two policies be equal. One pass over what was done and one minibatch (rollout.epochs and rollout.minibatches 1).
+// updates are those of the host's trainer (train/acting_update.hpp) with one thread at equal seeds, as far as rounding
+// lets two policies be equal. One pass over what was done and one minibatch (rollout.epochs and rollout.minibatches 1).
 
 #include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <engram/train/acting_update.hpp>
 #include <engram/train/device_actor.hpp>
 #include <engram/train/device_optimiser.hpp>
-#include <engram/train/trainer.hpp>
 
 namespace engram {
 
@@ -32,7 +32,7 @@ class device_trainer {
 public:
     using real = typename Backend::real;
 
-    device_trainer(const traced_agent<Backend>& agent, const std::string& level, const trainer_settings& s,
+    device_trainer(const traced_agent<Backend>& agent, const std::string& level, const acting_settings& s,
                    std::uint64_t seed, std::int64_t total_steps, const task_options& options = {},
                    const stimulus_set* stimuli = nullptr)
         : agent_(&agent),
@@ -129,7 +129,7 @@ public:
 private:
     using rows_pair = std::pair<operand<real>, operand<real>>;
 
-    static const trainer_settings& checked(const trainer_settings& s) {
+    static const acting_settings& checked(const acting_settings& s) {
         s.rollout.check();
         require(s.rollout.epochs == 1 && s.rollout.minibatches == 1, "device_trainer: rollout.epochs is ",
                 s.rollout.epochs, " and rollout.minibatches is ", s.rollout.minibatches,
@@ -146,7 +146,7 @@ private:
     }
 
     const traced_agent<Backend>* agent_;
-    trainer_settings settings_;
+    acting_settings settings_;
     std::int64_t total_steps_, steps_ = 0;
     device_actor<Backend, Environment> actor_;
     program<Backend> peek_, learner_;

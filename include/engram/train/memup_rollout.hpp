@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// What one thread does of a MemUP update (train/memup_trainer.hpp): its rows, the programs of the memory, the pairs,
+// What one shard does of a MemUP update (train/memup_update.hpp): its rows, the programs of the memory, the pairs,
 // the contexts and the detector, and what is handed from one to the other.
 //
 //   choose   new episodes, their uncertainties, and the pairs (i, k) of the next rollout
@@ -118,7 +118,7 @@ public:
             });
         if constexpr (device_backend<Backend>) send_lists();
     }
-    /// `all`: counts over all threads; `number` of the update.
+    /// `all`: counts over all shards; `number` of the update.
     void sweep(const rollout_tally& all, std::uint64_t number) {
         memory.replay_count() = pairs.replay_count() = number;
         rows.fill(memory, plan_.rollout);

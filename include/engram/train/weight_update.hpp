@@ -1,11 +1,11 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// What every trainer does with the gradients of an update: they are summed over the programs that share a store, in the
-// order of the programs, so that a run repeats its bits; an update with a number that is not finite is refused with one
-// sentence, before the weights change; losses are added up for the metrics.
+// What training does with the gradients of an update: they are summed over the programs that share a store, in the
+// order of their shards, so that a run repeats its bits; an update with a number that is not finite is refused with one
+// sentence, before the weights change.
 
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,9 +13,11 @@
 #include <vector>
 
 #include <engram/core/error.hpp>
+#include <engram/core/thread_pool.hpp>
 #include <engram/graph/program.hpp>
 #include <engram/train/device_optimiser.hpp>
 #include <engram/train/optimiser.hpp>
+#include <engram/train/shards.hpp>
 
 namespace engram {
 
@@ -25,15 +27,26 @@ namespace engram {
          "; first non-finite value: ", where.empty() ? std::string("a gradient") : where);
 }
 
-/// The first program's gradient after those of the others were added to it.
+/// The sum of the programs' gradients, in the first one's place; `each` neighbouring programs are a shard. Threads take
+/// parts of the numbers, whose order of summation is that of the shards.
 template <class Backend>
-std::span<typename Backend::real> sum_gradients(const std::vector<program<Backend>*>& programs) {
-    const auto total = programs[0]->gradient();
-    for (std::size_t i = 1; i < programs.size(); ++i) {
-        const auto part = programs[i]->gradient();
-        for (std::size_t j = 0; j < total.size(); ++j) total[j] += part[j];
-    }
-    return total;
+std::span<typename Backend::real> sum_gradients(const std::vector<program<Backend>*>& programs, int each,
+                                                thread_pool& pool) {
+    std::vector<std::span<typename Backend::real>> parts;
+    for (auto* p : programs) parts.push_back(p->gradient());
+    if (parts.size() == 1) return parts[0];
+    constexpr std::size_t chunk = 4096;  // of all programs, in a cache
+    const std::size_t n = parts[0].size(), chunks = (n + chunk - 1) / chunk;
+    pool.run([&](int thread) {
+        const auto at = static_cast<std::size_t>(thread), threads = static_cast<std::size_t>(pool.size());
+        for (std::size_t c = chunks * at / threads; c < chunks * (at + 1) / threads; ++c)
+            add_in_order(static_cast<int>(parts.size()), each, [&](int to, int from) {
+                auto* const sum = parts[static_cast<std::size_t>(to)].data();
+                const auto* const part = parts[static_cast<std::size_t>(from)].data();
+                for (std::size_t i = c * chunk; i < std::min(n, (c + 1) * chunk); ++i) sum[i] += part[i];
+            });
+    });
+    return parts[0];
 }
 
 /// The gradients of one program, run several times before its weights are stepped.
@@ -98,49 +111,18 @@ struct optimiser_of_backend<Backend> {
 template <class Backend>
 using optimiser_of = typename optimiser_of_backend<Backend>::type;
 
-/// One step by the sum of the programs' gradients, wherever they are; waits for a device. Returns the norm of the
-/// gradient; unless that is finite nothing changes.
-template <class Backend>
-double step_weights(optimiser_of<Backend>& by, parameters<typename Backend::real>& store, double progress,
-                    const std::vector<program<Backend>*>& programs) {
-    if constexpr (!device_backend<Backend>) {
-        return by.update(store, sum_gradients(programs), progress);
-    } else {
-        by.update(programs, progress);
-        const double norm = by.norm(programs[0]->executor());
-        if (!std::isfinite(norm)) --by.updates();
-        return norm;
-    }
-}
-
-/// The same, and throws, leaving the weights as they were, unless the norm and the loss are finite.
-template <class Backend>
-double update_weights(optimiser_of<Backend>& by, parameters<typename Backend::real>& store, double loss,
-                      std::int64_t step, double progress, const std::vector<program<Backend>*>& programs) {
-    if (!std::isfinite(loss)) refuse_update(step, "loss", loss, programs);
-    const double norm = step_weights(by, store, progress, programs);
-    if (!std::isfinite(norm)) refuse_update(step, "gradient norm", norm, programs);
-    return norm;
-}
-
 /// Brings the weights that a device has changed into the store of its programs.
 template <class Backend>
 void fetch_weights(program<Backend>& from, parameters<typename Backend::real>& store) {
     if constexpr (device_backend<Backend>) from.device_weights_in_use().fetch(from.executor(), store);
 }
 
-/// Adds the programs' losses, by name, to those of a window.
+/// The names of a program's losses.
 template <class Backend>
-void add_losses(std::vector<std::pair<std::string, double>>& window, const std::vector<program<Backend>*>& programs,
-                double share = 1) {
-    const auto& names = programs[0]->losses();
-    if (window.empty())
-        for (const auto& term : names) window.emplace_back(term.first, 0.0);
-    for (std::size_t k = 0; k < names.size(); ++k) {
-        double sum = 0;
-        for (auto* p : programs) sum += p->losses()[k].second;
-        window[k].second += share * sum;
-    }
+std::vector<std::string> names_of_losses(const program<Backend>& p) {
+    std::vector<std::string> names;
+    for (const auto& loss : p.losses()) names.push_back(loss.first);
+    return names;
 }
 
 }  // namespace engram

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Truncated BPTT: whole sequences in one unroll are plain BPTT; carried states reach across unrolls, gradients do not.
 
-#include "engram/train/truncated_trainer.hpp"
+#include "engram/train/truncated_update.hpp"
 
 #include <doctest/doctest.h>
 
@@ -55,8 +55,8 @@ traced_agent<Backend> traced(const std::shared_ptr<const sequence_source>& sourc
 TEST_CASE("an unroll that holds the sequence is plain BPTT, bit for bit") {
     const auto source = copying(12, 2);
     const auto a = traced<truncated, cpu<double>>(source, 12), b = traced<whole, cpu<double>>(source);
-    truncated_trainer<cpu<double>> t(a, source, {4}, quick(), 1, 1, 0);
-    sequence_trainer<cpu<double>> u(b, source, {4}, quick(), 1, 1, 0);
+    training_loop<truncated_update<cpu<double>>> t({1, 1, 0}, a, source, sequence_settings{4}, quick());
+    training_loop<sequence_update<cpu<double>>> u({1, 1, 0}, b, source, sequence_settings{4}, quick());
     for (int i = 0; i < 5; ++i) {
         t.iterate();
         u.iterate();
@@ -70,8 +70,8 @@ TEST_CASE("an unroll that holds the sequence is plain BPTT, bit for bit") {
 TEST_CASE("states are carried from unroll to unroll and begin anew with a sequence") {
     const auto source = copying(12, 2);
     const auto a = traced<truncated, cpu<double>>(source, 5), b = traced<whole, cpu<double>>(source);
-    truncated_trainer<cpu<double>> t(a, source, {4}, quick(0), 1, 1, 0);
-    sequence_trainer<cpu<double>> u(b, source, {4}, quick(0), 1, 1, 0);
+    training_loop<truncated_update<cpu<double>>> t({1, 1, 0}, a, source, sequence_settings{4}, quick(0));
+    training_loop<sequence_update<cpu<double>>> u({1, 1, 0}, b, source, sequence_settings{4}, quick(0));
     for (int sequences = 0; sequences < 3; ++sequences) {
         double sum = 0;  // 12 steps are unrolls of 5, 5 and 2, each a mean over 5
         for (int i = 0; i < 3; ++i) {
@@ -102,7 +102,7 @@ private:
 };
 
 /// Everything of a checkpoint that an update changes.
-std::vector<bytes> weights_and_moments(truncated_trainer<cpu<float>>& t) {
+std::vector<bytes> weights_and_moments(training_loop<truncated_update<cpu<float>>>& t) {
     safetensors file;
     t.save(file);
     std::vector<bytes> all;
@@ -118,7 +118,7 @@ TEST_CASE("an unroll without a target leaves weights and moments alone, and is n
     const auto source = std::make_shared<const judged_at_the_end>(copying(12, 2));
     for (const int threads : {1, 2}) {
         const auto a = traced<truncated, cpu<float>>(source, 4);
-        truncated_trainer<cpu<float>> t(a, source, {4}, quick(), 1, threads, 0);
+        training_loop<truncated_update<cpu<float>>> t({1, threads, 0}, a, source, sequence_settings{4}, quick());
         auto before = weights_and_moments(t);
         for (int i = 0; i < 9; ++i) {
             t.iterate();
@@ -140,8 +140,9 @@ TEST_CASE("a resumed run is the run that was never stopped") {
     for (const int threads : {1, 2}) {
         const auto a = traced<truncated, cpu<float>>(source, 5), b = traced<truncated, cpu<float>>(source, 5),
                    c = traced<truncated, cpu<float>>(source, 5);
-        truncated_trainer<cpu<float>> all(a, source, {4}, quick(), 1, threads, 0),
-            part(b, source, {4}, quick(), 1, threads, 0), rest(c, source, {4}, quick(), 1, threads, 0);
+        training_loop<truncated_update<cpu<float>>> all({1, threads, 0}, a, source, sequence_settings{4}, quick()),
+            part({1, threads, 0}, b, source, sequence_settings{4}, quick()),
+            rest({1, threads, 0}, c, source, sequence_settings{4}, quick());
         for (int i = 0; i < 11; ++i) all.iterate();
         for (int i = 0; i < 7; ++i) part.iterate();
         safetensors file;
@@ -160,8 +161,8 @@ TEST_CASE("a resumed run is the run that was never stopped") {
 TEST_CASE("BPTT learns a gap that truncated BPTT cannot see") {
     const auto source = copying(20, 2);
     const auto a = traced<truncated, cpu<float>>(source, 2, 0), b = traced<whole, cpu<float>>(source);
-    truncated_trainer<cpu<float>> t(a, source, {16}, quick(5e-3), 1, 1, 0);
-    sequence_trainer<cpu<float>> u(b, source, {16}, quick(5e-3), 1, 1, 0);
+    training_loop<truncated_update<cpu<float>>> t({1, 1, 0}, a, source, sequence_settings{16}, quick(5e-3));
+    training_loop<sequence_update<cpu<float>>> u({1, 1, 0}, b, source, sequence_settings{16}, quick(5e-3));
     for (int i = 0; i < 3000; ++i) u.iterate();
     while (t.steps() < u.steps()) t.iterate();  // ten updates for each of the other's
     answer_player<cpu<float>> cut(a, source, 50), uncut(b, source, 50);
@@ -192,6 +193,6 @@ TEST_CASE("numbers are judged by their squared error, and bad input is one sente
     CHECK(count == 100);
     CHECK(score.mean == doctest::Approx(sum / 100));
     const auto b = traced<truncated, cpu<float>>(source, 7);
-    CHECK_THROWS_WITH(truncated_trainer<cpu<float>>(b, source, {4}, quick(), 1, 1, 0),
+    CHECK_THROWS_WITH(training_loop<truncated_update<cpu<float>>>({1, 1, 0}, b, source, sequence_settings{4}, quick()),
                       "learner.unroll: an unroll of 7 steps is longer than a sequence of add, which has 6");
 }

@@ -2,7 +2,7 @@
 // The three phases of MemUP for acting: what each learns of a T-Maze, what it hands on, exact resumption in each of
 // them, and checkpoints of another phase.
 
-#include "engram/train/phased_trainer.hpp"
+#include "engram/train/memup_phases.hpp"
 
 #include <doctest/doctest.h>
 
@@ -29,12 +29,12 @@ std::vector<float> values(const parameters<float>& store, const std::string& nam
 
 TEST_CASE("phases follow each other, and the memory that was trained acts and stays") {
     run r({});
-    CHECK(r.trainer->phase() == training_phase::detector);
+    CHECK(r.trainer->phase() == "detector");
     CHECK(r.trainer->total_steps() == 1200);
     const auto first = values(*r.policy.store, "memory.controller.gates.weight");
-    r.until(training_phase::memory);
+    r.until("memory");
     CHECK(r.trainer->steps() >= 400);
-    r.until(training_phase::policy);
+    r.until("policy");
     const auto trained = values(*r.trainer->memory().store, "memory.controller.gates.weight");
     CHECK(trained != first);
     CHECK(values(*r.policy.store, "memory.controller.gates.weight") == trained);
@@ -51,7 +51,7 @@ TEST_CASE("phases follow each other, and the memory that was trained acts and st
     CHECK_THROWS_WITH_AS(run({.policy = 0}), doctest::Contains("take 800 steps, and the run has 800"), error);
     // Without a detector the first phase is left out.
     run errors({.uncertainty = "errors"});
-    CHECK(errors.trainer->phase() == training_phase::memory);
+    CHECK(errors.trainer->phase() == "memory");
     CHECK(errors.trainer->total_steps() == 800);
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("the detector's target is copied every target_period steps of all envi
             return std::make_unique<batch_of<t_maze>>("train", count, 1, static_cast<std::uint32_t>(first),
                                                       run::options_of(z), nullptr);
         };
-        detector_trainer<backend> trainer(detector, make, s, 1, 400);
+        training_loop<detector_update<backend>> trainer({1, 1, 400}, detector, make, s);
         const std::string name = detector.store->entries().back().name;
         const auto target = [&] {
             safetensors file;
@@ -112,7 +112,7 @@ TEST_CASE("a run that is resumed in any phase ends like the one that was not") {
         CHECK(modes.size() >= 2);
         // Back to an earlier phase: the loaded one goes on, whatever ran before.
         run ahead(z);
-        ahead.until(training_phase::policy);
+        ahead.until("policy");
         ahead.trainer->load(on_the_way.front());
         while (ahead.trainer->steps() < ahead.trainer->total_steps()) ahead.trainer->iterate();
         CHECK(same(ahead.saved(), end));
@@ -122,16 +122,16 @@ TEST_CASE("a run that is resumed in any phase ends like the one that was not") {
 TEST_CASE("a checkpoint of another phase is a sentence") {
     run r({});
     const auto detector = r.saved();
-    r.until(training_phase::memory);
+    r.until("memory");
     const auto memory = r.saved();
     const auto traced = run::trace({}, purpose::detecting);
     const task_options options = run::options_of({});
     detector_settings few;
     few.environments = few.batch = 8;
-    detector_trainer<backend> alone(
-        traced,
+    training_loop<detector_update<backend>> alone(
+        loop_settings{1, 1, 0}, traced,
         [&](int count, int) { return std::make_unique<batch_of<t_maze>>("train", count, 1, 0u, options, nullptr); },
-        few, 1, 0);
+        few);
     CHECK_THROWS_WITH_AS(alone.load(memory),
                          doctest::Contains("is a checkpoint of memup training; this run is detector"), error);
     CHECK_THROWS_WITH_AS(watched_variable(r.policy, "atoms"), doctest::Contains("traced for another phase"), error);
@@ -146,7 +146,7 @@ TEST_CASE("a checkpoint of another phase is a sentence") {
 // The corner alone pays, +4 or -3 with equal chance whatever is seen there: a deviation of 3.5.
 TEST_CASE("the detector finds the corner, and knows how uncertain it is") {
     run r({.length = 20, .rows = 32, .detector = 32 * 1500});
-    r.until(training_phase::memory);
+    r.until("memory");
     const auto play = std::make_shared<played_episodes>(
         t_maze::describe(r.options),
         [&](const std::string& level, std::uint64_t seed, std::uint32_t stream) {
@@ -180,7 +180,7 @@ TEST_CASE(
         for (const int threads : {1, 2}) {
             const sizes z{.policy = 1200, .threads = threads, .uncertainty = uncertainty, .joint = true};
             run whole(z);
-            CHECK(whole.trainer->phase() == training_phase::policy);
+            CHECK(whole.trainer->phase() == "policy");
             const auto first = values(*whole.policy.store, "memory.controller.gates.weight");
             std::vector<safetensors> on_the_way;
             for (int i = 1; whole.trainer->steps() < whole.trainer->total_steps(); ++i) {

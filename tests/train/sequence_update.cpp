@@ -11,7 +11,7 @@
 #include <engram/learner/variational.hpp>
 #include <engram/memory/no_memory.hpp>
 #include <engram/model/agent.hpp>
-#include <engram/train/sequence_trainer.hpp>
+#include <engram/train/sequence_update.hpp>
 
 using namespace engram;
 
@@ -79,7 +79,7 @@ std::vector<float> weights(const traced_agent<cpu<float>>& m) {
 
 TEST_CASE("the negative ELBO falls, and a score agrees with training") {
     const auto m = model();
-    sequence_trainer<cpu<float>> t(m, task, {16}, quick(), 1, 1, 0);
+    training_loop<sequence_update<cpu<float>>> t({1, 1, 0}, m, task, sequence_settings{16}, quick());
     t.iterate();
     const double first = t.take_window().loss;
     for (int i = 0; i < 600; ++i) t.iterate();
@@ -118,15 +118,16 @@ TEST_CASE("a resumed run is the run that was never stopped") {
     for (const int threads : {1, 2}) {
         const auto whole = model(), part = model(), rest = model();
         rest.store->edit().flat()[0] += 1;
-        sequence_trainer<cpu<float>> a(whole, task, {16}, quick(), 1, threads, 10'000);
+        training_loop<sequence_update<cpu<float>>> a({1, threads, 10'000}, whole, task, sequence_settings{16}, quick());
         for (int i = 0; i < 12; ++i) a.iterate();
         safetensors file;
         {
-            sequence_trainer<cpu<float>> b(part, task, {16}, quick(), 1, threads, 10'000);
+            training_loop<sequence_update<cpu<float>>> b({1, threads, 10'000}, part, task, sequence_settings{16},
+                                                         quick());
             for (int i = 0; i < 7; ++i) b.iterate();
             b.save(file);
         }
-        sequence_trainer<cpu<float>> c(rest, task, {16}, quick(), 1, threads, 10'000);
+        training_loop<sequence_update<cpu<float>>> c({1, threads, 10'000}, rest, task, sequence_settings{16}, quick());
         c.load(file);
         CHECK(c.updates() == 7);
         for (int i = 0; i < 5; ++i) c.iterate();
@@ -137,7 +138,8 @@ TEST_CASE("a resumed run is the run that was never stopped") {
 
 TEST_CASE("threads split the rows and nothing else") {
     const auto one = model(), two = model();
-    sequence_trainer<cpu<float>> a(one, task, {16}, quick(), 1, 1, 0), b(two, task, {16}, quick(), 1, 2, 0);
+    training_loop<sequence_update<cpu<float>>> a({1, 1, 0}, one, task, sequence_settings{16}, quick()),
+        b({1, 2, 0}, two, task, sequence_settings{16}, quick());
     for (int i = 0; i < 3; ++i) {
         a.iterate();
         b.iterate();
@@ -152,7 +154,7 @@ TEST_CASE("supervised bits: wrong bits a sequence") {
     s.controller.hidden = 16;
     s.learner.targets = "bits";
     const auto m = taught::trace<cpu<float>>(s, shape_of(task->info()), 1);
-    sequence_trainer<cpu<float>> t(m, task, {16}, quick(), 1, 1, 0);
+    training_loop<sequence_update<cpu<float>>> t({1, 1, 0}, m, task, sequence_settings{16}, quick());
     sequence_player<cpu<float>> player(m, task, 10);
     const auto before = player.score("train", 100, 5);
     CHECK(before.unit == "wrong bits a sequence");
@@ -163,7 +165,7 @@ TEST_CASE("supervised bits: wrong bits a sequence") {
 
 TEST_CASE("bad input") {
     const auto m = model();
-    CHECK_THROWS_WITH(sequence_trainer<cpu<float>>(m, task, {16}, quick(), 1, 17, 0),
+    CHECK_THROWS_WITH(training_loop<sequence_update<cpu<float>>>({1, 17, 0}, m, task, sequence_settings{16}, quick()),
                       doctest::Contains("threads: expected 1 to 16"));
     sequence_player<cpu<float>> player(m, task, 2);
     CHECK_THROWS_WITH(player.score("trane", 2, 1), doctest::Contains("train"));

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <thread>
 
-#include <engram/train/asynchronous.hpp>
+#include <engram/train/asynchronous_update.hpp>
 
 #include "small_agent.hpp"
 
@@ -18,8 +18,8 @@ using namespace small;
 
 namespace {
 
-trainer_settings settings(double rate = 1e-3, int queue = 2) {
-    trainer_settings s;
+acting_settings settings(double rate = 1e-3, int queue = 2) {
+    acting_settings s;
     s.rollout = {.environments = 6, .unroll = 7};
     s.optimiser.learning_rate = rate;
     s.asynchronous.queue = queue;
@@ -40,16 +40,16 @@ var<backend> find(const traced_agent<backend>& a, const std::string& name) {
 }
 
 // Number of log importance ratios of the last update that are not exactly zero.
-int ratios_off(asynchronous_trainer<backend>& t) {
-    const auto ratio = t.learner().output(find(t.agent(), "log_ratio"));
+int ratios_off(training_loop<asynchronous_update<backend>>& t) {
+    const auto ratio = t->learner().output(find(t->agent(), "log_ratio"));
     int off = 0;
-    for (int i = 0; i < 7 * t.learner().options().batch; ++i) off += ratio.data[i * ratio.stride] != 0;
+    for (int i = 0; i < 7 * t->learner().options().batch; ++i) off += ratio.data[i * ratio.stride] != 0;
     return off;
 }
 
-void wait_for(const asynchronous_trainer<backend>& t, std::size_t unrolls) {
-    for (int i = 0; i < 5000 && t.queued() < unrolls; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    REQUIRE(t.queued() == unrolls);
+void wait_for(const training_loop<asynchronous_update<backend>>& t, std::size_t unrolls) {
+    for (int i = 0; i < 5000 && t->queued() < unrolls; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    REQUIRE(t->queued() == unrolls);
 }
 
 // Environments that take as many steps as they are allowed to, and then wait, or throw.
@@ -102,23 +102,23 @@ constexpr int unroll_steps = 7 * 3;  // of one group: two groups of three rows
 TEST_CASE("with a learning rate of zero it sees what synchronous training sees, and ratios are exactly one") {
     auto a = trace(), b = trace();
     const auto first = weights(a);
-    asynchronous_trainer<backend> t(a, maker(), settings(0), 3, 2, 10000);
-    trainer<backend> reference(b, maker(), settings(0), 3, 2, 10000);
-    REQUIRE(t.groups() == 2);
+    training_loop<asynchronous_update<backend>> t({3, 2, 10000}, a, maker(), settings(0));
+    training_loop<acting_update<backend>> reference({3, 2, 10000}, b, maker(), settings(0));
+    REQUIRE(t->groups() == 2);
     int different = 0, off = 0;
     double lag = 0;
-    t.start();
+    t->start();
     wait_for(t, 2);
     for (int i = 0; i < 20; ++i) {  // 70 steps a group: past the end of an episode
         if (i % 2 == 0) reference.iterate();
         t.iterate();
-        REQUIRE(t.group_learnt_from() == i % 2);  // one actor takes its groups in turn
-        auto& shard = reference.shard(static_cast<std::size_t>(i % 2)).learner;
+        REQUIRE(t->group_learnt_from() == i % 2);  // one actor takes its groups in turn
+        auto& shard = reference->shard(static_cast<std::size_t>(i % 2)).learner;
         for (const char* name : {"observation", "last_action", "last_reward", "reset", "action", "reward", "continues",
                                  "bootstrap", "behaviour_log_probability", "memory.stored"})
-            different += copy(shard.input(name)) != copy(t.learner().input(name));
+            different += copy(shard.input(name)) != copy(t->learner().input(name));
         for (const auto& name : shard.state_names())
-            different += copy(shard.state(name)) != copy(t.learner().state(name));
+            different += copy(shard.state(name)) != copy(t->learner().state(name));
         off += ratios_off(t);
         const auto window = t.take_window();
         lag = std::max(lag, window.largest_lag);
@@ -135,9 +135,9 @@ TEST_CASE("with a learning rate of zero it sees what synchronous training sees, 
 TEST_CASE("ratios are exactly one at lag zero, and not with the lag of a learner that learns") {
     auto a = trace();
     gate g;
-    asynchronous_trainer<backend> t(a, gated_maker(g), settings(1e-2, 2), 3, 2, 10000);
+    training_loop<asynchronous_update<backend>> t({3, 2, 10000}, a, gated_maker(g), settings(1e-2, 2));
     g.allow(2 * unroll_steps);
-    t.start();
+    t->start();
     wait_for(t, 2);  // both acted before the first update
     t.iterate();
     CHECK(t.take_window().largest_lag == 0);
@@ -151,9 +151,9 @@ TEST_CASE("ratios are exactly one at lag zero, and not with the lag of a learner
 TEST_CASE("lag is the number of updates since the unroll was begun") {
     gate g;
     auto a = trace();
-    asynchronous_trainer<backend> t(a, gated_maker(g), settings(1e-3, 3), 3, 2, 10000);
+    training_loop<asynchronous_update<backend>> t({3, 2, 10000}, a, gated_maker(g), settings(1e-3, 3));
     g.allow(3 * unroll_steps);
-    t.start();
+    t->start();
     wait_for(t, 3);  // all three acted before the first update
     t.iterate();
     CHECK(t.take_window().lag == 0);
@@ -169,12 +169,12 @@ TEST_CASE("lag is the number of updates since the unroll was begun") {
 TEST_CASE("an unroll ends in the learner's value of what comes next, not in that of the weights that acted") {
     auto a = trace(1, 16, 0.9), b = trace(1, 16, 0.9);
     gate g;
-    asynchronous_trainer<backend> t(a, gated_maker(g), settings(0), 3, 2, 10000);
-    trainer<backend> reference(b, maker(), settings(0), 3, 2, 10000);
+    training_loop<asynchronous_update<backend>> t({3, 2, 10000}, a, gated_maker(g), settings(0));
+    training_loop<acting_update<backend>> reference({3, 2, 10000}, b, maker(), settings(0));
     reference.iterate();
-    const auto old = copy(reference.shard(0).learner.input("bootstrap"));
+    const auto old = copy(reference->shard(0).learner.input("bootstrap"));
     g.allow(2 * unroll_steps);
-    t.start();
+    t->start();
     wait_for(t, 2);
     {
         philox random(1, 1);
@@ -182,11 +182,11 @@ TEST_CASE("an unroll ends in the learner's value of what comes next, not in that
         for (auto& w : edit.flat()) w += 0.1f * random.normal();
     }
     t.iterate();
-    const auto bootstrap = copy(t.learner().input("bootstrap"));
+    const auto bootstrap = copy(t->learner().input("bootstrap"));
     program<backend> longer(*a.g, a.store, {.steps = 8, .batch = 3, .replay = true}, {a.value});
     const auto take_steps = [&](int to, int count) {
         for (const char* name : {"observation", "last_action", "last_reward", "reset", "memory.stored"}) {
-            const auto from = t.learner().input(name);
+            const auto from = t->learner().input(name);
             const auto width = from.size() / 7;
             std::copy_n(from.begin(), width * static_cast<std::size_t>(count),
                         longer.input(name).begin() + static_cast<std::ptrdiff_t>(width) * to);
@@ -196,7 +196,7 @@ TEST_CASE("an unroll ends in the learner's value of what comes next, not in that
     g.allow(4 * unroll_steps);
     t.iterate();
     t.iterate();  // the same group again: its first step is what followed
-    REQUIRE(t.group_learnt_from() == 0);
+    REQUIRE(t->group_learnt_from() == 0);
     take_steps(7, 1);
     longer.forward();
     const auto value = longer.output(a.value);
@@ -206,7 +206,7 @@ TEST_CASE("an unroll ends in the learner's value of what comes next, not in that
         CHECK(std::abs(given - old[static_cast<std::size_t>(row)]) > 1e-3);
     }
     // The losses are those of this bootstrap.
-    auto& learner = t.learner();
+    auto& learner = t->learner();
     const double loss = learner.loss();
     const auto again = copy(learner.input("bootstrap"));
     learner.refresh("bootstrap");
@@ -227,11 +227,11 @@ TEST_CASE("a whole update learns from the rows of all groups, as synchronous tra
     gate g;
     auto s = settings(1e-2);
     s.asynchronous.whole = true;
-    asynchronous_trainer<backend> t(a, gated_maker(g), s, 3, 2, 10000);
-    trainer<backend> reference(b, maker(), settings(1e-2), 3, 2, 10000);
+    training_loop<asynchronous_update<backend>> t({3, 2, 10000}, a, gated_maker(g), s);
+    training_loop<acting_update<backend>> reference({3, 2, 10000}, b, maker(), settings(1e-2));
     const auto first = weights(a);
     g.allow(2 * unroll_steps);
-    t.start();
+    t->start();
     wait_for(t, 2);
     t.iterate();
     reference.iterate();
@@ -254,15 +254,15 @@ TEST_CASE("a whole update learns from the rows of all groups, as synchronous tra
 // It ends: a destructor that waited for ever would meet CTest's time limit.
 TEST_CASE("it ends while actors wait for a buffer, for the first iterate, and in the middle of an unroll") {
     auto a = trace();
-    { asynchronous_trainer<backend> never_started(a, maker(), settings(), 3, 3, 10000); }
+    { training_loop<asynchronous_update<backend>> never_started({3, 3, 10000}, a, maker(), settings()); }
     {
-        asynchronous_trainer<backend> t(a, maker(), settings(), 3, 3, 10000);
-        t.start();
+        training_loop<asynchronous_update<backend>> t({3, 3, 10000}, a, maker(), settings());
+        t->start();
         wait_for(t, 4);  // two actors, two buffers each, all full
     }
     {
-        asynchronous_trainer<backend> t(a, maker(), settings(), 3, 3, 10000);
-        t.start();
+        training_loop<asynchronous_update<backend>> t({3, 3, 10000}, a, maker(), settings());
+        t->start();
     }
 }
 
@@ -270,8 +270,8 @@ TEST_CASE("what an actor throws is thrown by iterate, again and again") {
     gate g;
     g.allow(2 * unroll_steps + 5);
     auto a = trace();
-    asynchronous_trainer<backend> t(a, gated_maker(g), settings(), 3, 2, 10000);
-    t.start();
+    training_loop<asynchronous_update<backend>> t({3, 2, 10000}, a, gated_maker(g), settings());
+    t->start();
     wait_for(t, 2);
     t.iterate();
     t.iterate();
@@ -286,7 +286,7 @@ TEST_CASE("what an actor throws is thrown by iterate, again and again") {
 
 TEST_CASE("weights that are not numbers stop it and stay as they were") {
     auto a = trace();
-    asynchronous_trainer<backend> t(a, maker(), settings(), 3, 2, 10000);
+    training_loop<asynchronous_update<backend>> t({3, 2, 10000}, a, maker(), settings());
     a.store->edit().values(a.store->find("learner.value.weight"))[0] = std::numeric_limits<float>::quiet_NaN();
     const auto before = weights(a);
     CHECK_THROWS_WITH_AS(t.iterate(), doctest::Contains("the loss is"), engram::error);
@@ -297,7 +297,8 @@ TEST_CASE("weights that are not numbers stop it and stay as they were") {
 
 TEST_CASE("a checkpoint taken while actors run holds all of it, and a loaded run goes on") {
     auto a = trace(1), b = trace(2), c = trace(1, 24);
-    asynchronous_trainer<backend> t(a, maker(), settings(), 3, 3, 10000), resumed(b, maker(), settings(), 4, 3, 10000);
+    training_loop<asynchronous_update<backend>> t({3, 3, 10000}, a, maker(), settings()),
+        resumed({4, 3, 10000}, b, maker(), settings());
     for (int i = 0; i < 20; ++i) t.iterate();
     safetensors file;
     t.save(file);
@@ -310,7 +311,7 @@ TEST_CASE("a checkpoint taken while actors run holds all of it, and a loaded run
 
     // Loaded and saved before anything acts: the same file.
     auto d = trace(5);
-    asynchronous_trainer<backend> still(d, maker(), settings(), 5, 3, 10000);
+    training_loop<asynchronous_update<backend>> still({5, 3, 10000}, d, maker(), settings());
     still.load(file);
     safetensors again;
     still.save(again);
@@ -323,13 +324,13 @@ TEST_CASE("a checkpoint taken while actors run holds all of it, and a loaded run
     CHECK(resumed.updates() == 30);
     CHECK(resumed.take_window().largest_lag <= 30);
 
-    asynchronous_trainer<backend> larger(c, maker(), settings(), 3, 3, 10000);
+    training_loop<asynchronous_update<backend>> larger({3, 3, 10000}, c, maker(), settings());
     const auto before = weights(c);
     CHECK_THROWS_WITH_AS(larger.load(file), doctest::Contains("expected ["), engram::error);
     CHECK(weights(c) == before);
     CHECK(larger.updates() == 0);
     auto other = trace();
-    asynchronous_trainer<backend> two(other, maker(), settings(), 3, 2, 10000);
+    training_loop<asynchronous_update<backend>> two({3, 2, 10000}, other, maker(), settings());
     CHECK_THROWS_WITH_AS(two.load(file), doctest::Contains("was written with 6 groups of environments, this run has 2"),
                          engram::error);
     auto synchronous = file;
@@ -339,14 +340,14 @@ TEST_CASE("a checkpoint taken while actors run holds all of it, and a loaded run
 
 TEST_CASE("a frozen run that is resumed replays what the actors had queued, mirrors included") {
     auto a = trace(), b = trace(9);
-    asynchronous_trainer<backend> t(a, maker(), settings(0), 3, 2, 10000),
-        resumed(b, maker(), settings(0), 4, 2, 10000);
+    training_loop<asynchronous_update<backend>> t({3, 2, 10000}, a, maker(), settings(0)),
+        resumed({4, 2, 10000}, b, maker(), settings(0));
     for (int i = 0; i < 7; ++i) t.iterate();
     wait_for(t, 2);
     safetensors file;
     t.save(file);
     resumed.load(file);
-    CHECK(resumed.queued() >= 2);
+    CHECK(resumed->queued() >= 2);
     int off = 0;
     for (int i = 0; i < 15; ++i) {
         resumed.iterate();
@@ -359,11 +360,11 @@ TEST_CASE("settings that cannot be divided are refused") {
     auto a = trace();
     auto s = settings();
     s.asynchronous.groups = 4;
-    CHECK_THROWS_WITH_AS((asynchronous_trainer<backend>(a, maker(), s, 3, 2, 100)),
+    CHECK_THROWS_WITH_AS((training_loop<asynchronous_update<backend>>({3, 2, 100}, a, maker(), s)),
                          doctest::Contains("do not divide into 4 equal groups"), engram::error);
-    CHECK_THROWS_WITH_AS((asynchronous_trainer<backend>(a, maker(), settings(), 3, 9, 100)), doctest::Contains("got 9"),
-                         engram::error);
-    CHECK(asynchronous_trainer<backend>(a, maker(), settings(), 3, 5, 100).groups() ==
+    CHECK_THROWS_WITH_AS((training_loop<asynchronous_update<backend>>({3, 9, 100}, a, maker(), settings())),
+                         doctest::Contains("got 9"), engram::error);
+    CHECK(training_loop<asynchronous_update<backend>>({3, 5, 100}, a, maker(), settings())->groups() ==
           6);  // four actors: at least four groups
 }
 
@@ -374,10 +375,10 @@ TEST_CASE("it learns") {
     const std::int64_t steps = 400000;
 #endif
     auto a = trace();
-    trainer_settings s;
+    acting_settings s;
     s.rollout = {.environments = 32, .unroll = 10};
     s.optimiser.learning_rate = 3e-3;
-    asynchronous_trainer<backend> t(a, maker(), s, 3, 2, steps);
+    training_loop<asynchronous_update<backend>> t({3, 2, steps}, a, maker(), s);
     std::vector<double> episodes;
     const auto mean = [&](auto first, auto last) { return std::accumulate(first, last, 0.0) / double(last - first); };
     double lag = 0, start = 0, end = 0;

@@ -6,7 +6,7 @@
 // made every `target_period` steps, of all environments together, before that step's update (as in the code that facts
 // 3.8 is from). With B environments an update follows B steps: the paper's "every 4 steps" is B = 4. The environments
 // of a seed, their actions and the draws are pure functions of it; a checkpoint holds the replay too and resumes with
-// the same bits. One thread.
+// the same bits. One shard.
 //
 // On a device the replay stays with the host, which draws from it; weights, gradient and moments are the device's.
 
@@ -22,10 +22,8 @@
 #include <engram/learner/quantile_regression.hpp>
 #include <engram/train/phase_settings.hpp>
 #include <engram/train/replay.hpp>
-#include <engram/train/saved_state.hpp>
 #include <engram/train/sequence_rows.hpp>
-#include <engram/train/trainer.hpp>
-#include <engram/train/weight_update.hpp>
+#include <engram/train/training_loop.hpp>
 
 namespace engram {
 
@@ -38,22 +36,103 @@ var<Backend> watched_variable(const traced_agent<Backend>& a, const std::string&
 }
 
 template <class Backend>
-class detector_trainer {
+class detector_update {
 public:
+    using backend = Backend;
     using real = typename Backend::real;
+    static constexpr const char* mode = "detector";
 
     /// `detector` is traced for detecting.
-    detector_trainer(const traced_agent<Backend>& detector, const environment_maker& make, const detector_settings& s,
-                     std::uint64_t seed, std::int64_t total_steps)
-        : detector_trainer(detector, make(s.environments, 0), nullptr, s, seed, total_steps) {}
-    /// The same without environments: it sees what others do in them.
-    detector_trainer(const traced_agent<Backend>& detector, const task_info& task, const detector_settings& s,
-                     std::uint64_t seed, std::int64_t total_steps)
-        : detector_trainer(detector, nullptr, &task, s, seed, total_steps) {}
+    detector_update(const loop_settings& loop, const traced_agent<Backend>& detector, const environment_maker& make,
+                    const detector_settings& s)
+        : detector_update(loop, detector, make(s.environments, 0), nullptr, s) {}
+    /// The same without environments: it sees what others do in them (see), between its iterations.
+    detector_update(const loop_settings& loop, const traced_agent<Backend>& detector, const task_info& task,
+                    const detector_settings& s)
+        : detector_update(loop, detector, nullptr, &task, s) {}
 
-    /// A step of every environment, and an update when there is enough to learn from. Throws, leaving the weights as
-    /// they were, when the loss or the gradient is not finite.
-    void iterate() {
+    /// A step of every environment, and an update when there is enough to learn from.
+    void iterate(training_context<Backend>& by) {
+        if (environment_) play();
+        by.steps = steps();
+        const std::int64_t before = steps() - settings_.environments;
+        if (steps() / settings_.target_period != before / settings_.target_period) copy_to_target();
+        if (replay_.size() > 0 && steps() >= settings_.start) learn(by);
+    }
+
+    /// A step of every environment that somebody took: what was shown [B, F], what was done [B] and what that gave [B].
+    void see(std::span<const real> shown, std::span<const real> action, std::span<const real> reward,
+             std::span<const char> done) {
+        replay_.push(shown, last_action_, action, reward, done);
+        for (std::size_t i = 0; i < done.size(); ++i) last_action_[i] = done[i] ? real(-1) : action[i];
+    }
+    const replay<real>& lived() const { return replay_; }
+    const traced_agent<Backend>& detector() const { return *detector_; }
+
+    const optimiser_settings& optimiser() const { return settings_.optimiser; }
+    const std::shared_ptr<parameters<real>>& store() const { return detector_->store; }
+    int shards() const { return 1; }
+    program<Backend>& learner(std::size_t) { return learner_; }
+    std::vector<std::string> loss_names() const { return {"detector_loss"}; }
+
+    /// Means are over the updates: an iteration may have none.
+    void describe(training_window& w) {
+        const double share =
+            static_cast<double>(w.iterations) / static_cast<double>(std::max<std::int64_t>(1, window_updates_));
+        window_updates_ = 0;
+        w.loss *= share, w.gradient_norm *= share, w.losses[0].second *= share;
+    }
+
+    template <class Body>
+    void each_part(Body body) {
+        body("detector.last_action", std::as_writable_bytes(std::span(last_action_)));
+        body("detector.random", std::as_writable_bytes(std::span(random_)));
+    }
+    void save(safetensors& file) {
+        save_values(file, target, *target_store_);
+        replay_.save(file, "replay");
+        for (int b = 0; environment_ && b < settings_.environments; ++b)
+            save_bytes(file, message("environment.", b), environment_->state(b));
+    }
+    void check(const safetensors& file) { check_values(file, target, *target_store_); }
+    void load(const safetensors& file) {
+        for (int b = 0; environment_ && b < settings_.environments; ++b)
+            environment_->restore(b, std::as_bytes(file.values<std::uint8_t>(message("environment.", b))));
+        replay_.load(file, "replay");
+        load_values(file, target, *target_store_);
+    }
+    void loaded(training_context<Backend>&) { window_updates_ = 0; }
+
+private:
+    static constexpr const char* target = "target.";
+
+    detector_update(const loop_settings& loop, const traced_agent<Backend>& detector,
+                    std::unique_ptr<batch_environment> environment, const task_info* task, const detector_settings& s)
+        : detector_(&detector),
+          settings_(s),
+          seed_(loop.seed),
+          atoms_(watched_variable(detector, "atoms")),
+          environment_(std::move(environment)),
+          replay_(environment_ ? environment_->info() : *task, s.environments, s.replay.capacity),
+          target_store_(std::make_shared<parameters<real>>(*detector.store)),
+          learner_(*detector.g, detector.store, {.steps = 1, .batch = s.batch, .gradients = true}),
+          target_(*detector.g, target_store_, {.steps = 1, .batch = s.batch}, {atoms_}),
+          last_action_(static_cast<std::size_t>(s.environments), real(-1)),
+          action_(last_action_.size()),
+          reward_(last_action_.size()),
+          done_(last_action_.size()),
+          shown_(last_action_.size() * static_cast<std::size_t>(detector.task.observation.size())),
+          drawn_reward_(static_cast<std::size_t>(s.batch)),
+          drawn_continues_(drawn_reward_.size()) {
+        s.check();
+        for (int b = 0; b < s.environments; ++b)
+            random_.emplace_back(loop.seed, stream_id("detector action", static_cast<std::uint32_t>(b)));
+    }
+
+    /// Steps that were seen, over all environments.
+    std::int64_t steps() const { return replay_.pushed() * settings_.environments; }
+
+    void play() {
         const int width = detector_->task.observation.size();
         for (int b = 0; b < settings_.environments; ++b) {
             const auto i = static_cast<std::size_t>(b);
@@ -67,91 +146,8 @@ public:
         see(shown_, action_, reward_, done_);
     }
 
-    /// A step of every environment that somebody took, and an update: what was shown [B, F], what was done [B] and what
-    /// that gave [B].
-    void see(std::span<const real> shown, std::span<const real> action, std::span<const real> reward,
-             std::span<const char> done) {
-        replay_.push(shown, last_action_, action, reward, done);
-        for (std::size_t i = 0; i < done.size(); ++i) last_action_[i] = done[i] ? real(-1) : action[i];
-        const std::int64_t before = steps() - settings_.environments;
-        if (steps() / settings_.target_period != before / settings_.target_period) copy_to_target();
-        if (replay_.size() > 0 && steps() >= settings_.start) learn();
-    }
-    const replay<real>& lived() const { return replay_; }
-
-    /// Steps that were seen, over all environments.
-    std::int64_t steps() const { return replay_.pushed() * settings_.environments; }
-    std::int64_t updates() const { return optimiser_.updates(); }
-    double progress() const {
-        return total_steps_ > 0 ? static_cast<double>(steps()) / static_cast<double>(total_steps_) : 0;
-    }
-    training_window take_window() {
-        training_window w = std::exchange(window_, {});
-        const double n = static_cast<double>(std::max<std::int64_t>(1, std::exchange(window_updates_, 0)));
-        w.loss /= n, w.gradient_norm /= n;
-        return w;
-    }
-    const traced_agent<Backend>& detector() const { return *detector_; }
-
-    /// The newest weights are in the store; on a device they are elsewhere while it trains.
-    void settle() { fetch_weights(learner_, *detector_->store); }
-
-    void save(safetensors& file) {
-        settle();
-        save_weights(file, *detector_->store, optimiser_);
-        save_values(file, "target.", *target_store_);
-        save_counters(file, mode, {optimiser_.updates()});
-        replay_.save(file, "replay");
-        each_part([&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
-        for (int b = 0; environment_ && b < settings_.environments; ++b)
-            save_bytes(file, message("environment.", b), environment_->state(b));
-    }
-    /// Restores what save() wrote; throws before the weights change when the file belongs to another model or phase.
-    void load(const safetensors& file) {
-        const auto counters = load_counters(file, mode, 1);
-        check_weights(file, *detector_->store);
-        check_values(file, "target.", *target_store_);
-        each_part([&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
-        for (int b = 0; environment_ && b < settings_.environments; ++b)
-            environment_->restore(b, std::as_bytes(file.values<std::uint8_t>(message("environment.", b))));
-        replay_.load(file, "replay");
-        optimiser_.updates() = counters[0];
-        load_weights(file, *detector_->store, optimiser_);
-        load_values(file, "target.", *target_store_);
-        each_part([&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
-        window_ = {};
-    }
-
-private:
-    static constexpr const char* mode = "detector";
-
-    detector_trainer(const traced_agent<Backend>& detector, std::unique_ptr<batch_environment> environment,
-                     const task_info* task, const detector_settings& s, std::uint64_t seed, std::int64_t total_steps)
-        : detector_(&detector),
-          settings_(s),
-          seed_(seed),
-          total_steps_(total_steps),
-          atoms_(watched_variable(detector, "atoms")),
-          environment_(std::move(environment)),
-          replay_(environment_ ? environment_->info() : *task, s.environments, s.replay.capacity),
-          target_store_(std::make_shared<parameters<real>>(*detector.store)),
-          learner_(*detector.g, detector.store, {.steps = 1, .batch = s.batch, .gradients = true}),
-          target_(*detector.g, target_store_, {.steps = 1, .batch = s.batch}, {atoms_}),
-          optimiser_(s.optimiser, *detector.store),
-          last_action_(static_cast<std::size_t>(s.environments), real(-1)),
-          action_(last_action_.size()),
-          reward_(last_action_.size()),
-          done_(last_action_.size()),
-          shown_(last_action_.size() * static_cast<std::size_t>(detector.task.observation.size())),
-          drawn_reward_(static_cast<std::size_t>(s.batch)),
-          drawn_continues_(drawn_reward_.size()) {
-        s.check();
-        for (int b = 0; b < s.environments; ++b)
-            random_.emplace_back(seed, stream_id("detector action", static_cast<std::uint32_t>(b)));
-    }
-
-    void learn() {
-        philox draw(seed_, stream_id("replay", 0) + static_cast<std::uint64_t>(optimiser_.updates()));
+    void learn(training_context<Backend>& by) {
+        philox draw(seed_, stream_id("replay", 0) + static_cast<std::uint64_t>(by.optimiser.updates()));
         replay_.draw(draw,
                      {learner_.input("observation"), input_of(learner_, "last_action"), learner_.input("action"),
                       drawn_reward_, drawn_continues_, target_.input("observation"), input_of(target_, "last_action")});
@@ -165,18 +161,14 @@ private:
                                                 detector_->task.actions, learner_.input("target_atoms"));
         learner_.forward();
         learner_.backward();
-        if (!std::isfinite(learner_.loss()))
-            stop_training(steps(), "detector's loss", learner_.loss(), learner_.first_non_finite());
-        window_.learning_rate = optimiser_.learning_rate(progress());
-        const double norm = step_weights<Backend>(optimiser_, *detector_->store, progress(), {&learner_});
-        if (!std::isfinite(norm)) stop_training(steps(), "detector's gradient norm", norm, learner_.first_non_finite());
+        const double loss = learner_.loss();
+        by.note(loss, by.step({&learner_}, loss));
+        by.note("detector_loss", loss);
         ++window_updates_;
-        window_.loss += learner_.loss();
-        window_.gradient_norm += norm;
     }
 
     void copy_to_target() {
-        settle();
+        fetch_weights(learner_, *detector_->store);
         auto edit = target_store_->edit();
         std::copy(detector_->store->flat().begin(), detector_->store->flat().end(), edit.flat().begin());
     }
@@ -188,27 +180,19 @@ private:
         return unseen_;
     }
 
-    template <class Body>
-    void each_part(Body body) {
-        body("detector.last_action", std::as_writable_bytes(std::span(last_action_)));
-        body("detector.random", std::as_writable_bytes(std::span(random_)));
-    }
-
     const traced_agent<Backend>* detector_;
     detector_settings settings_;
     std::uint64_t seed_;
-    std::int64_t total_steps_, window_updates_ = 0;
+    std::int64_t window_updates_ = 0;
     var<Backend> atoms_;
     std::unique_ptr<batch_environment> environment_;
     replay<real> replay_;
     std::shared_ptr<parameters<real>> target_store_;
     program<Backend> learner_, target_;
-    optimiser_of<Backend> optimiser_;
     std::vector<real> last_action_, action_, reward_;
     std::vector<char> done_;
     std::vector<real> shown_, drawn_reward_, drawn_continues_, unseen_;
     std::vector<philox> random_;
-    training_window window_;
 };
 
 /// What a detector says of the steps of played episodes (task/played_episodes.hpp). May be called by several threads.

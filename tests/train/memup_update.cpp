@@ -2,7 +2,7 @@
 // MemUP's training: the gradient of an update is that of plain BPTT where both say the same, and central differences
 // everywhere; threads, resumption, memory that does not grow with T, what it learns in seconds.
 
-#include "engram/train/memup_trainer.hpp"
+#include "engram/train/memup_update.hpp"
 
 #include <doctest/doctest.h>
 
@@ -66,9 +66,9 @@ struct trained {
             int batch = 3, int threads = 1, std::uint64_t seed = 1)
         : fast(model::trace<cpu<Real>>(s, shape_of(source->info()), seed)),
           slow(model::trace<cpu<Real>>(s, shape_of(source->info()), seed, purpose::generating)),
-          trainer(fast, slow, source, {batch}, o, seed, threads, 0) {}
+          trainer({seed, threads, 0}, fast, slow, source, sequence_settings{batch}, o) {}
     traced_agent<cpu<Real>> fast, slow;
-    memup_trainer<cpu<Real>> trainer;
+    training_loop<memup_update<cpu<Real>>> trainer;
     std::vector<Real> weights() const { return {fast.store->flat().begin(), fast.store->flat().end()}; }
 };
 
@@ -95,7 +95,7 @@ std::vector<double> plain(const model::settings& s, const std::shared_ptr<const 
 
 template <class Trainer>
 std::vector<double> gradient_of(Trainer& t) {
-    const auto g = t.memory_program(0).gradient();  // the sum of both programs
+    const auto g = t->learner(0).gradient();  // the sum of both programs
     return {g.begin(), g.end()};
 }
 
@@ -157,7 +157,7 @@ TEST_CASE("the gradient of an update is what central differences say, in the mid
                 for (int i = 0; i + 1 < rollouts; ++i) u.trainer.iterate();
                 u.fast.store->edit().flat()[at] += by;
                 u.trainer.iterate();
-                return u.trainer.pair_program(0).loss();
+                return u.trainer->pair_program(0).loss();
             };
             double worst = 0;
             int compared = 0;
@@ -293,12 +293,12 @@ TEST_CASE("a rollout without a target, or with a loss below the limit, leaves we
     // Memory, no target, predictor; memory, no target, predictor.
     CHECK(updates == std::vector<std::int64_t>{1, 1, 2, 3, 3, 4});
     const auto steps = t.trainer.steps();
-    t.trainer.leave_out_below(1e9);
+    t.trainer->leave_out_below(1e9);
     t.trainer.iterate();
     CHECK(t.weights() == before);
     CHECK(t.trainer.updates() == 4);
     CHECK(t.trainer.steps() > steps);
-    t.trainer.leave_out_below(0);
+    t.trainer->leave_out_below(0);
     t.trainer.iterate();
     CHECK(t.trainer.updates() == 5);
 }
@@ -341,8 +341,8 @@ TEST_CASE("threads split the rows and nothing else") {
         one.trainer.iterate();
         two.trainer.iterate();
         CHECK(difference(gradient_of(two.trainer), gradient_of(one.trainer)) < 1e-12);
-        CHECK(two.trainer.take_window().chosen_loss ==
-              doctest::Approx(one.trainer.take_window().chosen_loss).epsilon(1e-12));
+        CHECK(two.trainer.take_window()["chosen_loss"] ==
+              doctest::Approx(one.trainer.take_window()["chosen_loss"]).epsilon(1e-12));
     }
 }
 
@@ -351,7 +351,7 @@ TEST_CASE("memory does not grow with T") {
         const auto source = std::make_shared<const copy_task<false>>(task_options{.steps = T});
         trained<float> t(tiny(20, every, selected, 1), source, still());
         t.trainer.iterate();
-        return t.trainer.memory();
+        return t.trainer->memory();
     };
     CHECK(bytes(40, 5, 5) == bytes(40000, 5, 5));
     CHECK(bytes(40, 50, 5) > bytes(40, 5, 5));

@@ -37,24 +37,23 @@
 #include <utility>
 #include <vector>
 
-#include <engram/train/trainer.hpp>
+#include <engram/train/acting_update.hpp>
 
 namespace engram {
 
-/// The same face as `trainer`.
 template <class Backend>
-class asynchronous_trainer {
+class asynchronous_update {
 public:
+    using backend = Backend;
     using real = typename Backend::real;
+    static constexpr const char* mode = "asynchronous";
 
     /// One thread learns (the caller's), max(1, threads - 1) act. The actors start with the first iterate().
-    asynchronous_trainer(const traced_agent<Backend>& agent, const environment_maker& make, const trainer_settings& s,
-                         std::uint64_t seed, int threads, std::int64_t total_steps)
+    asynchronous_update(const loop_settings& loop, const traced_agent<Backend>& agent, const environment_maker& make,
+                        const acting_settings& s)
         : agent_(&agent),
           settings_(s),
-          total_steps_(total_steps),
-          optimiser_(s.optimiser, *agent.store),
-          group_count_(count_groups(s, threads)),
+          group_count_(count_groups(s, loop.threads)),
           rows_(s.rollout.environments / group_count_),
           part_(agent, s.rollout.unroll, rows_, s.asynchronous.whole ? s.rollout.environments : rows_),
           published_(agent.store->flat().begin(), agent.store->flat().end()) {
@@ -67,13 +66,13 @@ public:
             part_.inputs.end = end_inputs(*after_);
         }
         if (s.asynchronous.whole) held_.emplace(part_.learner);
-        for (int i = 0; i < std::max(1, threads - 1); ++i)
+        for (int i = 0; i < std::max(1, loop.threads - 1); ++i)
             actors_.push_back({std::make_shared<parameters<real>>(*agent.store), -1, {}});
         for (int i = 0; i < group_count_; ++i) {
             auto& who = actors_[static_cast<std::size_t>(i) % actors_.size()];
             who.groups.push_back(i);
             groups_.push_back(
-                std::make_unique<group>(agent, who.store, make(rows_, i * rows_), seed, i * rows_, part_));
+                std::make_unique<group>(agent, who.store, make(rows_, i * rows_), loop.seed, i * rows_, part_));
         }
         const std::size_t buffers = actors_.size() * static_cast<std::size_t>(s.asynchronous.queue);
         for (std::size_t i = 0; i < buffers; ++i) {
@@ -81,7 +80,9 @@ public:
             free_.push_back(buffers_.back().get());
         }
     }
-    ~asynchronous_trainer() {
+    asynchronous_update(const asynchronous_update&) = delete;
+    asynchronous_update& operator=(const asynchronous_update&) = delete;
+    ~asynchronous_update() {
         {
             const std::lock_guard lock(mutex_);
             ending_ = true;
@@ -98,64 +99,57 @@ public:
     }
 
     /// One update from the oldest unroll (with `whole`, unrolls), waiting for one if need be. Throws what an actor
-    /// threw, and, leaving the weights as they were, when a loss or gradient is not finite.
-    void iterate() {
+    /// threw.
+    void iterate(training_context<Backend>& by) {
+        updates_ = by.optimiser.updates();
         start();
         auto& learner = part_.learner;
         const int unrolls = settings_.asynchronous.whole ? group_count_ : 1;
         double loss = 0;
-        std::vector<std::pair<std::string, double>> losses;
         for (int i = 0; i < unrolls; ++i) {
-            take_unroll();
+            take_unroll(by.window);
             learner.forward();
             if (after_) value_the_end();
-            steps_ += std::int64_t{settings_.rollout.unroll} * rows_;
-            if (!std::isfinite(learner.loss())) refuse_update(steps_, "loss", learner.loss(), programs());
+            by.steps += std::int64_t{settings_.rollout.unroll} * rows_;
+            if (!std::isfinite(learner.loss())) refuse_update(by.steps, "loss", learner.loss(), programs());
             loss += learner.loss();
-            add_losses(losses, programs());
+            by.note_losses(programs());
             learner.backward();
             if (i + 1 < unrolls) held_->hold(learner, i == 0);
         }
         if (unrolls > 1) held_->give(learner);
-        window_.learning_rate = optimiser_.learning_rate(progress());
-        window_.gradient_norm = update_weights(optimiser_, *agent_->store, loss, steps_, progress(), programs());
+        by.note(loss, by.step(programs(), loss));
+        updates_ = by.optimiser.updates();
         publish();
-        window_.loss = loss;
-        window_.losses = losses;
     }
 
-    std::int64_t steps() const { return steps_; }
-    std::int64_t total_steps() const { return total_steps_; }
-    std::int64_t updates() const { return optimiser_.updates(); }
-    double progress() const {
-        return total_steps_ > 0 ? static_cast<double>(steps_) / static_cast<double>(total_steps_) : 0;
-    }
-    training_window take_window() {
-        window_unrolls_ = 0;
-        return std::exchange(window_, {});
-    }
+    const optimiser_settings& optimiser() const { return settings_.optimiser; }
+    const std::shared_ptr<parameters<real>>& store() const { return agent_->store; }
+    int shards() const { return 1; }
+    program<Backend>& learner(std::size_t = 0) { return part_.learner; }
+    std::vector<std::string> loss_names() const { return names_of_losses(part_.learner); }
     const traced_agent<Backend>& agent() const { return *agent_; }
     int groups() const { return group_count_; }
-    /// The group of the last update, and the plan that it ran.
+    /// The group of the last update.
     int group_learnt_from() const { return learning_from_; }
-    program<Backend>& learner() { return part_.learner; }
     /// Unrolls that wait for the learner.
     std::size_t queued() const {
         const std::lock_guard lock(mutex_);
         return queue_.size();
     }
 
-    /// Adds everything that training depends on, between unrolls; the actors pause meanwhile.
+    /// A checkpoint is made between unrolls of all actors.
+    auto pause() { return between_unrolls(*this); }
+
+    template <class Body>
+    void each_part(Body body) {
+        for (int i = 0; i < group_count_; ++i) each_group_part(i, body);
+    }
     void save(safetensors& file) {
-        const pause still(*this);
-        save_weights(file, *agent_->store, optimiser_);
-        save_counters(file, mode,
-                      {steps_, optimiser_.updates(), group_count_, static_cast<std::int64_t>(queue_.size())});
-        for (int i = 0; i < group_count_; ++i) {
-            each_group_part(i,
-                            [&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
+        file.add("asynchronous.groups", {2},
+                 std::vector<std::int64_t>{group_count_, static_cast<std::int64_t>(queue_.size())});
+        for (int i = 0; i < group_count_; ++i)
             save_environments(file, groups_[static_cast<std::size_t>(i)]->recorder.acting(), message("group.", i));
-        }
         std::size_t at = 0;
         for (auto* unroll : queue_) {
             const std::string prefix = message("queue.", at++);
@@ -168,53 +162,36 @@ public:
         }
     }
 
-    /// Restores what save() wrote, for the same division into groups; checks everything before anything changes.
+    void check(const safetensors& file) {
+        for (std::size_t k = 0; k < waiting(file); ++k) check_unroll(file, message("queue.", k));
+    }
     void load(const safetensors& file) {
-        const pause still(*this);
-        const auto counters = load_counters(file, mode, 4);
-        require(counters[2] == group_count_, file.source(), ": was written with ", counters[2],
-                " groups of environments, this run has ", group_count_,
-                "; pass the same number of threads, or asynchronous.groups = ", counters[2]);
-        const auto waiting = static_cast<std::size_t>(counters[3]);
-        require(waiting <= buffers_.size(), file.source(), ": ", counters[3],
-                " unrolls wait in its queue, this run has room for ", buffers_.size(), "; raise asynchronous.queue");
-        check_weights(file, *agent_->store);
         std::vector<std::pair<actor<Backend>*, std::string>> acting;
-        for (int i = 0; i < group_count_; ++i) {
-            each_group_part(i,
-                            [&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
+        for (int i = 0; i < group_count_; ++i)
             acting.emplace_back(&groups_[static_cast<std::size_t>(i)]->recorder.acting(), message("group.", i));
-        }
-        for (std::size_t k = 0; k < waiting; ++k) check_unroll(file, message("queue.", k));
         load_environments(file, acting);
-
-        steps_ = counters[0];
-        optimiser_.updates() = counters[1];
-        load_weights(file, *agent_->store, optimiser_);
-        for (int i = 0; i < group_count_; ++i) {
-            each_group_part(i,
-                            [&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
-            groups_[static_cast<std::size_t>(i)]->recorder.acting().finished().clear();
-        }
+        for (const auto& a : acting) a.first->finished().clear();
         queue_.clear();
         free_.clear();
         for (std::size_t k = 0; k < buffers_.size(); ++k) {
-            if (k >= waiting) {
+            if (k >= waiting(file)) {
                 free_.push_back(buffers_[k].get());
                 continue;
             }
             load_unroll(file, message("queue.", k), *buffers_[k]);
             queue_.push_back(buffers_[k].get());
         }
+    }
+    void loaded(training_context<Backend>& by) {
         // The weights of an actor may be those of another run that had as many updates.
         for (auto& a : actors_) a.version = -1;
+        updates_ = by.optimiser.updates();
+        window_unrolls_ = 0;
         publish();
-        (void)take_window();
     }
+    void describe(training_window&) { window_unrolls_ = 0; }
 
 private:
-    static constexpr const char* mode = "asynchronous";
-
     /// Rows that act and learn together.
     struct group {
         group(const traced_agent<Backend>& agent, std::shared_ptr<parameters<real>> store,
@@ -243,29 +220,29 @@ private:
     };
 
     /// No actor is in an unroll while this lives.
-    class pause {
+    class between_unrolls {
     public:
-        explicit pause(asynchronous_trainer& t) : trainer_(&t) {
+        explicit between_unrolls(asynchronous_update& t) : update_(&t) {
             std::unique_lock lock(t.mutex_);
             t.paused_ = true;
             t.changed_.wait(lock, [&] { return t.acting_ == 0; });
         }
-        pause(const pause&) = delete;
-        pause& operator=(const pause&) = delete;
-        ~pause() {
+        between_unrolls(const between_unrolls&) = delete;
+        between_unrolls& operator=(const between_unrolls&) = delete;
+        ~between_unrolls() {
             {
-                const std::lock_guard lock(trainer_->mutex_);
-                trainer_->paused_ = false;
+                const std::lock_guard lock(update_->mutex_);
+                update_->paused_ = false;
             }
-            trainer_->free_or_told_.notify_all();
+            update_->free_or_told_.notify_all();
         }
 
     private:
-        asynchronous_trainer* trainer_;
+        asynchronous_update* update_;
     };
 
     // Groups have equally many rows, because all are learnt from with one plan.
-    static int count_groups(const trainer_settings& s, int threads) {
+    static int count_groups(const acting_settings& s, int threads) {
         const int rows = s.rollout.environments, actors = std::max(1, threads - 1), wanted = s.asynchronous.groups;
         s.asynchronous.check();
         require(threads > 0 && actors <= rows, "threads: expected 1 to ", rows + 1,
@@ -320,7 +297,7 @@ private:
     }
 
     /// The oldest unroll into the learner's plan, with the memories of its group.
-    void take_unroll() {
+    void take_unroll(training_window& window) {
         filled_unroll* unroll = nullptr;
         {
             std::unique_lock lock(mutex_);
@@ -333,11 +310,11 @@ private:
         if constexpr (device_backend<Backend>)
             if (after_) (void)end_inputs(*after_);
         unroll->values.copy_to(part_.inputs);
-        const auto lag = static_cast<double>(optimiser_.updates() - unroll->version);
-        window_.lag += (lag - window_.lag) / static_cast<double>(++window_unrolls_);
-        window_.largest_lag = std::max(window_.largest_lag, lag);
+        const auto lag = static_cast<double>(updates_ - unroll->version);
+        window.lag += (lag - window.lag) / static_cast<double>(++window_unrolls_);
+        window.largest_lag = std::max(window.largest_lag, lag);
         learning_from_ = unroll->group;
-        window_.episodes.insert(window_.episodes.end(), unroll->episodes.begin(), unroll->episodes.end());
+        window.episodes.insert(window.episodes.end(), unroll->episodes.begin(), unroll->episodes.end());
         {
             const std::lock_guard lock(mutex_);
             free_.push_back(unroll);
@@ -381,7 +358,7 @@ private:
         const std::lock_guard lock(weights_mutex_);
         const auto now = agent_->store->flat();
         std::copy(now.begin(), now.end(), published_.begin());
-        published_version_ = optimiser_.updates();
+        published_version_ = updates_;
     }
 
     template <class Body>
@@ -389,7 +366,7 @@ private:
         if constexpr (device_backend<Backend>) part_.learner.executor().wait();  // it may be at a mirror
         auto& g = *groups_[static_cast<std::size_t>(i)];
         const std::string prefix = message("group.", i);
-        each_part(g.recorder.acting(), prefix, body);
+        engram::each_part(g.recorder.acting(), prefix, body);
         for (std::size_t r = 0; r < g.mirrors.size(); ++r) {
             std::size_t k = 0;
             for (auto part : g.mirrors[r]->bytes()) body(message(prefix, ".mirror.", r, ".", k++), part);
@@ -397,6 +374,16 @@ private:
         if (i == 0) body("trainer.replays", std::as_writable_bytes(std::span(&part_.learner.replay_count(), 1)));
     }
 
+    /// Unrolls that wait in a file; throws when it belongs to another division into groups.
+    std::size_t waiting(const safetensors& file) const {
+        const auto of = file.values<std::int64_t>("asynchronous.groups", {2});
+        require(of[0] == group_count_, file.source(), ": was written with ", of[0],
+                " groups of environments, this run has ", group_count_,
+                "; pass the same number of threads, or asynchronous.groups = ", of[0]);
+        require(of[1] >= 0 && static_cast<std::size_t>(of[1]) <= buffers_.size(), file.source(), ": ", of[1],
+                " unrolls wait in its queue, this run has room for ", buffers_.size(), "; raise asynchronous.queue");
+        return static_cast<std::size_t>(of[1]);
+    }
     void check_unroll(const safetensors& file, const std::string& prefix) const {
         const auto from = file.values<std::int64_t>(prefix + ".from", {2});
         require(from[0] >= 0 && from[0] < group_count_, file.source(), ": ", prefix, " comes from group ", from[0],
@@ -419,9 +406,8 @@ private:
     }
 
     const traced_agent<Backend>* agent_;
-    trainer_settings settings_;
-    std::int64_t total_steps_, steps_ = 0;
-    optimiser_of<Backend> optimiser_;
+    acting_settings settings_;
+    std::int64_t updates_ = 0;
     int group_count_, rows_;
     learner_part<Backend> part_;
     std::unique_ptr<program<Backend>>
@@ -431,7 +417,6 @@ private:
     std::vector<std::unique_ptr<group>> groups_;
     std::vector<std::unique_ptr<filled_unroll>> buffers_;
     int learning_from_ = -1;
-    training_window window_;
     std::int64_t window_unrolls_ = 0;
 
     mutable std::mutex mutex_;  // guards the next six

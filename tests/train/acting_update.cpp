@@ -11,8 +11,9 @@ using namespace small;
 
 namespace {
 
-struct run : training<backend> {
-    explicit run(int threads = 1, int hidden = 16, std::uint64_t seed = 1) : training(trace(seed, hidden), threads) {}
+struct run : small_training<backend> {
+    explicit run(int threads = 1, int hidden = 16, std::uint64_t seed = 1)
+        : small_training(trace(seed, hidden), threads) {}
 };
 
 }  // namespace
@@ -49,7 +50,7 @@ TEST_CASE("a checkpoint of something else is refused by name and changes nothing
     const auto before = here.saved();
     CHECK_THROWS_WITH_AS(here.t.load(of_other), doctest::Contains("expected ["), engram::error);
     CHECK_THROWS_WITH_AS(here.t.load(of_other), doctest::Contains("memory.key.weight"), engram::error);
-    CHECK_THROWS_WITH_AS(run(2).t.load(before), doctest::Contains("was written with 1 threads, this run has 2"),
+    CHECK_THROWS_WITH_AS(run(2).t.load(before), doctest::Contains("was written with 1 shards, this run has 2"),
                          engram::error);
 
     auto extra = before;
@@ -93,16 +94,17 @@ TEST_CASE("the first unroll does not depend on the number of threads") {
     for (const char* name :
          {"observation", "action", "reward", "behaviour_log_probability", "continues", "bootstrap"}) {
         CAPTURE(name);
-        auto& whole = one.t.shard(0).learner;
+        auto& whole = one.t->shard(0).learner;
         const auto all = whole.input(name);
         const std::size_t steps = std::string(name) == "bootstrap" ? 1 : 7;
         const std::size_t width = all.size() / steps / 6;
         int different = 0;
-        for (std::size_t part = 0; part < 2; ++part) {
-            const auto half = two.t.shard(part).learner.input(name);
+        for (int part = 0; part < 2; ++part) {
+            const auto half = two.t->shard(part).learner.input(name);
             for (std::size_t t = 0; t < steps; ++t)
                 for (std::size_t i = 0; i < 3 * width; ++i)
-                    different += half[t * 3 * width + i] != all[t * 6 * width + part * 3 * width + i];
+                    different +=
+                        half[t * 3 * width + i] != all[t * 6 * width + static_cast<std::size_t>(part) * 3 * width + i];
         }
         CHECK(different == 0);
     }

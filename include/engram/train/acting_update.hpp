@@ -1,0 +1,242 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Synchronous training of an agent: act for T steps in all environments, learn from them, repeat.
+//
+// A shard acts and learns on its own rows; then the gradients are summed over the shards and one optimiser step
+// follows. Behaviour and learner have equal weights, so importance ratios are exactly 1, and the same seed and shards
+// give the same bits on any number of threads. A checkpoint holds everything between two iterations: weights, moments,
+// environments, states, memories, random streams.
+//
+// PPO learns more than once from what it did: `epochs` passes over the rows in `minibatches` equal parts, one optimiser
+// step each. A part holds whole unrolls, since what is carried begins with them, and always the same environments
+// (ours): only the order of the parts is drawn anew every epoch. Memories begin every epoch where the unroll began.
+
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <engram/train/training_loop.hpp>
+#include <engram/train/unroll.hpp>
+
+namespace engram {
+
+struct rollout_settings {
+    int environments = 32;  // B over all shards
+    int unroll = 10;        // T
+    int epochs = 1;         // passes over what was done (PPO)
+    int minibatches = 1;    // parts of the environments, one optimiser step each
+    int shards = 0;         // of a minibatch, carried by threads (train/shards.hpp); 0: as many as threads
+    void check() const {
+        require(environments > 0, "rollout.environments: expected at least one, got ", environments);
+        require(unroll > 0, "rollout.unroll: expected at least one step, got ", unroll);
+        require(epochs > 0, "rollout.epochs: expected at least one, got ", epochs);
+        require(minibatches > 0 && minibatches <= environments, "rollout.minibatches: expected 1 to ", environments,
+                " (the number of environments), got ", minibatches);
+        require(environments % minibatches == 0, "rollout.minibatches: ", environments,
+                " environments do not divide into ", minibatches, " equal minibatches");
+        require(shards >= 0, "rollout.shards: expected zero (as many as threads) or more, got ", shards);
+    }
+    /// Environments of a minibatch.
+    int part() const { return environments / minibatches; }
+};
+
+/// Used by asynchronous training only.
+struct asynchronous_settings {
+    int groups = 0;  // of environments, each learnt from on its own; 0: at least two a thread that acts
+    int queue = 2;   // unrolls under way a thread that acts: being filled, or waiting for the learner
+    // An update learns from as many unrolls as there are groups, that is from as many rows as there are environments;
+    // false: from one group's.
+    bool whole = false;
+    void check() const {
+        require(groups >= 0, "asynchronous.groups: expected zero (automatic) or more, got ", groups);
+        require(queue > 0, "asynchronous.queue: expected at least one, got ", queue);
+    }
+};
+
+struct acting_settings {
+    rollout_settings rollout;
+    optimiser_settings optimiser;
+    asynchronous_settings asynchronous{};
+};
+
+/// The learner's plan of one shard of the rows.
+template <class Backend>
+struct learner_part {
+    learner_part(const traced_agent<Backend>& agent, int steps, int rows, int total_rows)
+        : learner(*agent.g, agent.store,
+                  {.steps = steps, .batch = rows, .gradients = true, .replay = true, .total_batch = total_rows}),
+          inputs(unroll_inputs(agent, learner)) {}
+
+    program<Backend> learner;
+    unroll_blocks<typename Backend::real> inputs;
+};
+
+/// One shard's environments and plans.
+template <class Backend>
+struct acting_shard : learner_part<Backend> {
+    acting_shard(const traced_agent<Backend>& agent, const environment_maker& make, const rollout_settings& s,
+                 std::uint64_t seed, int count, int first_row)
+        : learner_part<Backend>(agent, s.unroll, count, s.part()),
+          recorder(agent, agent.store, make(count, first_row), seed, first_row, this->inputs),
+          behaviour(recorder.acting()) {}
+
+    /// Acts for T steps, filling the learner's inputs. `aligned`: the learner's memories begin where the behaviour's
+    /// stand; they do so by themselves as long as both had equal weights.
+    void act(bool aligned) {
+        if (aligned) align_resources();
+        ask_for(this->learner, this->inputs);
+        recorder.record(this->inputs);
+    }
+
+    /// Gradients of what was done; pass 0 is the first of this unroll, `more` says that others follow.
+    void learn(int pass, bool more) {
+        if (pass == 0 && more) {
+            begun_.clear();
+            each_memory([&](std::span<std::byte> part) { begun_.insert(begun_.end(), part.begin(), part.end()); });
+        } else if (pass > 0) {
+            auto from = begun_.begin();
+            each_memory([&](std::span<std::byte> part) {
+                std::copy_n(from, part.size(), part.begin());
+                from += static_cast<std::ptrdiff_t>(part.size());
+            });
+        }
+        this->learner.forward();
+        this->learner.backward();
+    }
+
+    /// The learner's memories begin where the behaviour's stand now.
+    void align_resources() {
+        for (std::size_t r = 0; r < this->learner.resource_count(); ++r) {
+            const auto from = behaviour.program().bound_resource(r)->bytes();
+            const auto to = this->learner.bound_resource(r)->bytes();
+            for (std::size_t i = 0; i < from.size(); ++i) std::copy(from[i].begin(), from[i].end(), to[i].begin());
+        }
+    }
+
+    recording_actor<Backend> recorder;
+    actor<Backend>& behaviour;
+
+private:
+    template <class Body>
+    void each_memory(Body body) {
+        for (std::size_t r = 0; r < this->learner.resource_count(); ++r)
+            for (const auto part : this->learner.bound_resource(r)->bytes()) body(part);
+    }
+
+    std::vector<std::byte> begun_;  // what the learner's memories held when the unroll began
+};
+
+template <class Backend>
+class acting_update {
+public:
+    using backend = Backend;
+    using real = typename Backend::real;
+    static constexpr const char* mode = "synchronous";
+
+    acting_update(const loop_settings& loop, const traced_agent<Backend>& agent, const environment_maker& make,
+                  const acting_settings& s)
+        : agent_(&agent), settings_(s), seed_(loop.seed) {
+        const int parts = s.rollout.minibatches, rows = s.rollout.part();
+        s.rollout.check();
+        shards_a_part_ = count_shards(s.rollout.shards, "rollout.shards", loop.threads, rows,
+                                      parts > 1 ? "environments of a minibatch" : "environments");
+        for (int m = 0; m < parts; ++m)
+            for (int i = 0; i < shards_a_part_; ++i) {
+                const int from = first_row(i, shards_a_part_, rows), to = first_row(i + 1, shards_a_part_, rows);
+                shards_.push_back(std::make_unique<acting_shard<Backend>>(agent, make, s.rollout, loop.seed, to - from,
+                                                                          m * rows + from));
+            }
+    }
+
+    /// One unroll and epochs * minibatches updates.
+    void iterate(training_context<Backend>& by) {
+        const int epochs = settings_.rollout.epochs, parts = settings_.rollout.minibatches;
+        philox order(seed_, stream_id("minibatches", 0) + static_cast<std::uint64_t>(by.iterations));
+        // With one minibatch a thread goes straight from acting to learning.
+        if (parts > 1)
+            by.each_shard(shards_a_part_, [&](int i) {
+                for (int m = 0; m < parts; ++m) part(m)[static_cast<std::size_t>(i)]->act(true);
+            });
+        std::vector<int> turns(static_cast<std::size_t>(parts));
+        std::iota(turns.begin(), turns.end(), 0);
+        const double share = 1.0 / (epochs * parts);
+        for (int epoch = 0; epoch < epochs; ++epoch) {
+            for (int m = parts - 1; m > 0; --m)
+                std::swap(turns[static_cast<std::size_t>(m)], turns[static_cast<std::size_t>(order.below(m + 1))]);
+            for (const int m : turns) {
+                by.each_shard(shards_a_part_, [&](int i) {
+                    auto& s = *part(m)[static_cast<std::size_t>(i)];
+                    if (parts == 1 && epoch == 0) s.act(epochs > 1);
+                    s.learn(epoch, epochs > 1);
+                });
+                if (m == turns.front() && epoch == 0)
+                    by.steps += std::int64_t{settings_.rollout.unroll} * settings_.rollout.environments;
+                std::vector<program<Backend>*> programs;
+                for (auto& s : part(m)) programs.push_back(&s->learner);
+                const double loss = sum_losses(programs);
+                by.note(loss, by.step(programs, loss), share);
+                by.note_losses(programs, share);
+            }
+        }
+        for (auto& s : shards_) {
+            auto& done = s->behaviour.finished();
+            by.window.episodes.insert(by.window.episodes.end(), done.begin(), done.end());
+            done.clear();
+        }
+    }
+
+    const optimiser_settings& optimiser() const { return settings_.optimiser; }
+    const std::shared_ptr<parameters<real>>& store() const { return agent_->store; }
+    /// Of all minibatches; their rows one after the other are the environments in order.
+    int shards() const { return static_cast<int>(shards_.size()); }
+    int shards_a_part() const { return shards_a_part_; }
+    acting_shard<Backend>& shard(int i) { return *shards_[static_cast<std::size_t>(i)]; }
+    program<Backend>& learner(std::size_t i) { return shards_[i]->learner; }
+    std::vector<std::string> loss_names() const { return names_of_losses(shards_[0]->learner); }
+
+    template <class Body>
+    void each_part(Body body) {
+        for (std::size_t i = 0; i < shards_.size(); ++i) {
+            engram::each_part(shards_[i]->behaviour, message("shard.", i), body);
+            body(message("shard.", i, ".learner_replays"),
+                 std::as_writable_bytes(std::span(&shards_[i]->learner.replay_count(), 1)));
+        }
+    }
+    void save(safetensors& file) {
+        for (std::size_t i = 0; i < shards_.size(); ++i)
+            save_environments(file, shards_[i]->behaviour, message("shard.", i));
+    }
+    void load(const safetensors& file) {
+        std::vector<std::pair<actor<Backend>*, std::string>> actors;
+        for (std::size_t i = 0; i < shards_.size(); ++i)
+            actors.emplace_back(&shards_[i]->behaviour, message("shard.", i));
+        load_environments(file, actors);
+    }
+    void loaded(training_context<Backend>&) {
+        for (auto& s : shards_) {
+            s->behaviour.finished().clear();
+            s->align_resources();
+        }
+    }
+
+private:
+    std::span<std::unique_ptr<acting_shard<Backend>>> part(int m) {
+        return std::span(shards_).subspan(static_cast<std::size_t>(m * shards_a_part_),
+                                          static_cast<std::size_t>(shards_a_part_));
+    }
+
+    const traced_agent<Backend>* agent_;
+    acting_settings settings_;
+    std::uint64_t seed_;
+    int shards_a_part_ = 1;
+    std::vector<std::unique_ptr<acting_shard<Backend>>> shards_;
+};
+
+}  // namespace engram
+
+ENGRAM_REFLECT(engram::rollout_settings, environments, unroll, epochs, minibatches, shards);
+ENGRAM_REFLECT(engram::asynchronous_settings, groups, queue, whole);
+ENGRAM_REFLECT(engram::acting_settings, rollout, optimiser, asynchronous);

@@ -1,0 +1,266 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// training_loop<Update>: what all training shares. The loop owns the optimiser, the threads, the counters, the window
+// of numbers and the order of a checkpoint; an Update owns the rows and says what one iteration does with them:
+//
+//   struct my_update {
+//       using backend = cpu<float>;
+//       static constexpr const char* mode = "mine";                  // what a checkpoint calls it
+//       const optimiser_settings& optimiser() const;
+//       const std::shared_ptr<parameters<real>>& store() const;      // the weights
+//       int shards() const;                                          // of a run; a checkpoint belongs to as many
+//       std::vector<std::string> loss_names() const;                 // of the window's losses
+//       program<backend>& learner(std::size_t i);                    // the first one has the newest weights
+//       void iterate(training_context<backend>& by);
+//       void each_part(auto body);                                   // body(name, bytes) of what a checkpoint keeps
+//   };
+//   training_loop<my_update> loop({.seed = 1, .threads = 2, .total_steps = 1000}, what its constructor takes...);
+//
+// An iteration lets threads carry shards (by.each_shard), steps the weights (by.step), counts time steps (by.count)
+// and notes numbers (by.note). Optional members: save(file), check(file) and load(file) for what is no bytes; check
+// throws, before anything changes, when the file does not fit, load may, as long as nothing has changed; loaded(by)
+// when all is back; settle(); describe(window) before a window is taken; pause(), held while a checkpoint is made or
+// read.
+//
+// Laws, of every Update (tests/train/updates.cpp): what was saved, loaded and goes on has the bits of what went on; any
+// number of threads gives the same bits at equal shards; an update with a number that is not finite changes no weight.
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <engram/core/thread_pool.hpp>
+#include <engram/train/optimiser.hpp>
+#include <engram/train/saved_state.hpp>
+#include <engram/train/shards.hpp>
+#include <engram/train/weight_update.hpp>
+
+namespace engram {
+
+/// Numbers of the iterations since they were last taken: means over them, but for what says otherwise.
+struct training_window {
+    int iterations = 0;
+    double loss = 0, gradient_norm = 0;
+    double learning_rate = 0;                            // of the last update
+    std::vector<std::pair<std::string, double>> losses;  // by name
+    std::vector<double> episodes;                        // rewards of finished episodes, one after the other
+    double lag = 0, largest_lag = 0;                     // updates between acting and learning, mean and largest
+    std::vector<double> divergence, log_likelihood;      // of a generative model: nats a step [T] and sequence
+
+    /// A loss by name; NaN for an unknown one.
+    double operator[](const std::string& name) const {
+        for (const auto& [known, value] : losses)
+            if (known == name) return value;
+        return std::numeric_limits<double>::quiet_NaN();
+    }
+};
+
+struct loop_settings {
+    std::uint64_t seed = 0;
+    int threads = 1;
+    std::int64_t total_steps = 0;  // of the run, for the schedule of the learning rate; 0: without end
+};
+
+/// What a loop does for its Update.
+template <class Backend>
+class training_context {
+public:
+    using real = typename Backend::real;
+    using programs = std::vector<program<Backend>*>;
+
+    training_context(const loop_settings& s, const optimiser_settings& o, std::shared_ptr<parameters<real>> store)
+        : settings(s), optimiser(o, *store), store_(std::move(store)), pool_(std::max(1, s.threads)) {}
+
+    const loop_settings settings;
+    optimiser_of<Backend> optimiser;
+    training_window window;
+    std::int64_t steps = 0;       // of time, over all rows
+    std::int64_t iterations = 0;  // that ended before this one
+
+    double progress() const {
+        return settings.total_steps > 0 ? static_cast<double>(steps) / static_cast<double>(settings.total_steps) : 0;
+    }
+
+    /// body(i) for every shard i < count, neighbours by one thread.
+    void each_shard(int count, const std::function<void(int)>& body) {
+        const int threads = pool_.size();
+        pool_.run([&](int thread) {
+            for (int i = first_row(thread, threads, count); i < first_row(thread + 1, threads, count); ++i) body(i);
+        });
+    }
+
+    /// One step of the weights by the sum of the programs' gradients, `each` neighbouring programs a shard. Returns the
+    /// gradient's norm. Throws, leaving the weights as they were, when the loss or the gradient is not finite.
+    double step(const programs& shards, double loss, int each = 1) { return step(optimiser, shards, loss, each); }
+    /// The same by another optimiser of the same weights.
+    double step(optimiser_of<Backend>& by, const programs& shards, double loss, int each = 1) {
+        if (!std::isfinite(loss)) refuse_update(steps, "loss", loss, shards);
+        window.learning_rate = by.learning_rate(progress());
+        double norm = 0;
+        if constexpr (device_backend<Backend>) {
+            by.update(shards, each, progress());
+            norm = by.norm(shards[0]->executor());
+            if (!std::isfinite(norm)) --by.updates();
+        } else {
+            norm = by.update(*store_, sum_gradients(shards, each, pool_), progress());
+        }
+        if (!std::isfinite(norm)) refuse_update(steps, "gradient norm", norm, shards);
+        return norm;
+    }
+
+    /// Adds to the window's means; `share`: of the iteration.
+    void note(double loss, double norm, double share = 1) {
+        window.loss += share * loss;
+        window.gradient_norm += share * norm;
+    }
+    /// The same of the programs' losses, by name.
+    void note_losses(const programs& of, double share = 1) {
+        for (std::size_t k = 0; k < of[0]->losses().size(); ++k)
+            for (auto* p : of) window.losses[k].second += share * p->losses()[k].second;
+    }
+    void note(const std::string& name, double value) {
+        for (auto& [known, sum] : window.losses)
+            if (known == name) sum += value;
+    }
+
+private:
+    std::shared_ptr<parameters<real>> store_;
+    thread_pool pool_;
+};
+
+/// Training of any kind, as a run sees it.
+class training {
+public:
+    virtual ~training() = default;
+
+    /// Throws, leaving the weights as they were, when a loss or gradient is not finite.
+    virtual void iterate() = 0;
+    /// Of time, over all rows.
+    virtual std::int64_t steps() const = 0;
+    virtual std::int64_t total_steps() const = 0;
+    /// Of the weights.
+    virtual std::int64_t updates() const = 0;
+    virtual std::vector<std::string> loss_names() const = 0;
+    virtual training_window take_window() = 0;
+    /// The newest weights are in the store; on a device they are elsewhere while it trains.
+    virtual void settle() = 0;
+    /// Adds everything that the next iteration depends on.
+    virtual void save(safetensors& file) = 0;
+    /// Restores what save() wrote; throws before anything changes when the file belongs to something else.
+    virtual void load(const safetensors& file) = 0;
+};
+
+template <class U>
+concept training_update = requires(U& u, training_context<typename U::backend>& by) {
+    { U::mode } -> std::convertible_to<const char*>;
+    { u.optimiser() } -> std::convertible_to<optimiser_settings>;
+    { u.store() } -> std::convertible_to<std::shared_ptr<parameters<typename U::backend::real>>>;
+    { u.shards() } -> std::convertible_to<int>;
+    { u.loss_names() } -> std::convertible_to<std::vector<std::string>>;
+    { u.learner(0) } -> std::convertible_to<program<typename U::backend>&>;
+    u.iterate(by);
+    u.each_part([](const std::string&, std::span<std::byte>) {});
+};
+
+template <training_update Update>
+class training_loop final : public training {
+public:
+    using backend = typename Update::backend;
+
+    /// `what` goes to the Update's constructor, behind the settings.
+    template <class... What>
+    explicit training_loop(const loop_settings& s, What&&... what)
+        : update_(s, std::forward<What>(what)...), context_(s, update_.optimiser(), update_.store()) {
+        empty_window();
+    }
+
+    void iterate() override {
+        update_.iterate(context_);
+        ++context_.iterations;
+        ++context_.window.iterations;
+    }
+
+    std::int64_t steps() const override { return context_.steps; }
+    std::int64_t total_steps() const override { return context_.settings.total_steps; }
+    std::int64_t updates() const override {
+        if constexpr (requires { update_.updates(); })
+            return context_.optimiser.updates() + update_.updates();
+        else
+            return context_.optimiser.updates();
+    }
+    std::vector<std::string> loss_names() const override { return update_.loss_names(); }
+
+    training_window take_window() override {
+        if constexpr (requires { update_.describe(context_.window); }) update_.describe(context_.window);
+        training_window w = std::move(context_.window);
+        empty_window();
+        const double n = std::max(1, w.iterations);
+        for (double* x : {&w.loss, &w.gradient_norm}) *x /= n;
+        for (auto& loss : w.losses) loss.second /= n;
+        for (auto* list : {&w.divergence, &w.log_likelihood})
+            for (double& x : *list) x /= n;
+        return w;
+    }
+
+    void settle() override {
+        fetch_weights(update_.learner(0), *update_.store());
+        if constexpr (requires { update_.settle(); }) update_.settle();
+    }
+
+    void save(safetensors& file) override {
+        [[maybe_unused]] const auto still = pause();
+        settle();
+        save_weights(file, *update_.store(), context_.optimiser);
+        save_counters(file, Update::mode,
+                      {context_.steps, context_.optimiser.updates(), context_.iterations, update_.shards()});
+        update_.each_part([&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
+        if constexpr (requires { update_.save(file); }) update_.save(file);
+    }
+
+    void load(const safetensors& file) override {
+        [[maybe_unused]] const auto still = pause();
+        const auto counters = load_counters(file, Update::mode, 4);
+        require(counters[3] == update_.shards(), file.source(), ": was written with ", counters[3],
+                " shards, this run has ", update_.shards(), "; a run keeps its shards, on any number of threads");
+        check_weights(file, *update_.store());
+        if constexpr (requires { update_.check(file); }) update_.check(file);
+        update_.each_part([&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
+        if constexpr (requires { update_.load(file); }) update_.load(file);
+        load_weights(file, *update_.store(), context_.optimiser);
+        context_.steps = counters[0];
+        context_.optimiser.updates() = counters[1];
+        context_.iterations = counters[2];
+        update_.each_part([&](const std::string& name, std::span<std::byte> part) { load_bytes(file, name, part); });
+        if constexpr (requires { update_.loaded(context_); }) update_.loaded(context_);
+        empty_window();
+    }
+
+    double progress() const { return context_.progress(); }
+    Update* operator->() { return &update_; }
+    const Update* operator->() const { return &update_; }
+
+private:
+    auto pause() {
+        if constexpr (requires { update_.pause(); })
+            return update_.pause();
+        else
+            return 0;
+    }
+    void empty_window() {
+        context_.window = {};
+        for (const auto& name : update_.loss_names()) context_.window.losses.emplace_back(name, 0.0);
+    }
+
+    Update update_;
+    training_context<backend> context_;
+};
+
+}  // namespace engram
