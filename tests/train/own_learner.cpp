@@ -91,9 +91,10 @@ public:
                   const std::vector<logged_episode>& log, int steps, int batch, int shards,
                   const engram::optimiser_settings& o)
         : agent_(&agent), log_(&log), steps_(steps), batch_(batch), seed_(loop.seed), optimiser_(o) {
-        const int count = engram::count_shards(shards, "shards", loop.threads, batch, "rows");
-        for (int i = 0; i < count; ++i) {
-            const int first = engram::first_row(i, count, batch), rows = engram::first_row(i + 1, count, batch) - first;
+        mine_ = loop.mine(loop.count(shards, "shards", batch, "rows"));
+        for (int i = mine_.first; i < mine_.last; ++i) {
+            const int first = engram::first_row(i, mine_.all, batch);
+            const int rows = engram::first_row(i + 1, mine_.all, batch) - first;
             learners_.push_back(std::make_unique<engram::program<Backend>>(
                 *agent.g, agent.store,
                 engram::plan_options{
@@ -102,7 +103,7 @@ public:
     }
 
     void iterate(engram::training_context<Backend>& by) {
-        by.each_shard(shards(), [&](int i) {
+        by.each_shard(mine_.count(), [&](int i) {
             auto& p = learner(static_cast<std::size_t>(i));
             fill(p, by.iterations);
             p.forward();
@@ -110,15 +111,14 @@ public:
         });
         std::vector<engram::program<Backend>*> all;
         for (auto& p : learners_) all.push_back(p.get());
-        const double loss = engram::sum_losses(all);
-        by.note(loss, by.step(all, loss));
-        by.note_losses(all);
+        const double loss = by.sum_losses(all);
+        by.note(loss, by.step(all, mine_.all, loss));
         by.steps += std::int64_t{steps_} * batch_;
     }
 
     const engram::optimiser_settings& optimiser() const { return optimiser_; }
     const std::shared_ptr<engram::parameters<real>>& store() const { return agent_->store; }
-    int shards() const { return static_cast<int>(learners_.size()); }
+    int shards() const { return mine_.all; }
     std::vector<std::string> loss_names() const { return engram::names_of_losses(*learners_[0]); }
     engram::program<Backend>& learner(std::size_t i) { return *learners_[i]; }
     template <class Body>
@@ -156,6 +156,7 @@ private:
     int steps_, batch_;
     std::uint64_t seed_;
     engram::optimiser_settings optimiser_;
+    engram::shard_range mine_;  // what this process carries
     std::vector<std::unique_ptr<engram::program<Backend>>> learners_;
 };
 // [update]

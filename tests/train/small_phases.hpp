@@ -46,7 +46,8 @@ inline model::settings settings_of(const sizes& z) {
 /// A run and all that it is made of.
 template <class Backend>
 struct phase_run {
-    explicit phase_run(const sizes& z) : options(options_of(z)), policy(trace(z, purpose::learning)) {
+    explicit phase_run(const sizes& z, processes* others = nullptr)
+        : options(options_of(z)), policy(trace(z, purpose::learning)) {
         phase_parts<Backend> parts;
         parts.trace = [this, z](purpose why) { return trace(z, why); };
         parts.environments = [this, z](int count, int first) -> std::unique_ptr<batch_environment> {
@@ -75,7 +76,8 @@ struct phase_run {
         t.optimiser = {.learning_rate = 1e-3, .final_fraction = 0, .epsilon = 1e-8, .clip = 1};
         trainer = std::make_unique<memup_phases<Backend>>(
             loop_settings{z.seed, z.threads,
-                          z.joint ? z.policy : (z.uncertainty == "errors" ? 0 : z.detector) + z.memory + z.policy},
+                          z.joint ? z.policy : (z.uncertainty == "errors" ? 0 : z.detector) + z.memory + z.policy,
+                          others},
             policy, parts, phases, t);
     }
     static task_options options_of(const sizes& z) {

@@ -118,39 +118,28 @@ public:
 
     /// Writes the file whole or not at all.
     void write(const std::string& path) const {
-        // The largest numbers first, so that every tensor is aligned to its own type.
-        std::vector<std::pair<std::int64_t, const std::string*>> order;
-        for (const auto& [name, t] : tensors) order.emplace_back(-size_of(t.dtype), &name);
-        std::stable_sort(order.begin(), order.end(), [](auto& a, auto& b) { return a.first < b.first; });
-
-        json header = json::object();
-        std::int64_t begin = 0;
-        header["__metadata__"] = metadata;
-        header["__metadata__"][checksum_key] = std::to_string(checksum());
-        for (const auto& [_, name] : order) {
-            const tensor& t = tensors.at(*name);
-            const std::int64_t end = begin + static_cast<std::int64_t>(t.data.size());
-            header[*name] = {{"dtype", t.dtype}, {"shape", t.shape}, {"data_offsets", {begin, end}}};
-            begin = end;
-        }
-
-        std::string head;
-        try {
-            head = header.dump();
-        } catch (const nlohmann::json::exception&) {
-            fail("cannot write ", path, ": a name or a text is not UTF-8");
-        }
-        head.resize((head.size() + 7) / 8 * 8, ' ');
-        const std::uint64_t length = head.size();
+        const auto order = order_of_tensors();
+        const std::string head = head_of(order, path);
         atomic_file file(path);
-        file.write(&length, sizeof length);
         file.write(head.data(), head.size());
         for (const auto& [_, name] : order) file.write(tensors.at(*name).data.data(), tensors.at(*name).data.size());
         file.commit();
     }
+    /// What a file would hold.
+    bytes to_bytes() const {
+        const auto order = order_of_tensors();
+        const std::string head = head_of(order, "tensors");
+        bytes all(head.begin(), head.end());
+        for (const auto& [_, name] : order) {
+            const bytes& data = tensors.at(*name).data;
+            all.insert(all.end(), data.begin(), data.end());
+        }
+        return all;
+    }
 
-    static safetensors read(const std::string& path) {
-        const bytes content = read_file(path);
+    static safetensors read(const std::string& path) { return from_bytes(read_file(path), path); }
+    /// The content of a file; `path` is at the start of every error.
+    static safetensors from_bytes(std::span<const std::uint8_t> content, const std::string& path) {
         require(content.size() >= 8, path, ": ", content.size(), " bytes are no safetensors file; it is truncated");
         std::uint64_t length = 0;
         std::memcpy(&length, content.data(), sizeof length);
@@ -162,7 +151,7 @@ public:
 
         safetensors result;
         result.source_ = path;
-        const std::span<const std::uint8_t> data = std::span(content).subspan(8 + static_cast<std::size_t>(length));
+        const std::span<const std::uint8_t> data = content.subspan(8 + static_cast<std::size_t>(length));
         layout order;
         for (const auto& item : header.items()) {
             if (item.key() == "__metadata__")
@@ -187,6 +176,39 @@ private:
     using layout = std::multimap<std::pair<std::int64_t, std::int64_t>, std::string>;
 
     static constexpr const char* checksum_key = "engram.checksum";
+
+    // The largest numbers first, so that every tensor is aligned to its own type.
+    std::vector<std::pair<std::int64_t, const std::string*>> order_of_tensors() const {
+        std::vector<std::pair<std::int64_t, const std::string*>> order;
+        for (const auto& [name, t] : tensors) order.emplace_back(-size_of(t.dtype), &name);
+        std::stable_sort(order.begin(), order.end(), [](auto& a, auto& b) { return a.first < b.first; });
+        return order;
+    }
+    /// The header and its length.
+    std::string head_of(const std::vector<std::pair<std::int64_t, const std::string*>>& order,
+                        const std::string& path) const {
+        json header = json::object();
+        std::int64_t begin = 0;
+        header["__metadata__"] = metadata;
+        header["__metadata__"][checksum_key] = std::to_string(checksum());
+        for (const auto& [_, name] : order) {
+            const tensor& t = tensors.at(*name);
+            const std::int64_t end = begin + static_cast<std::int64_t>(t.data.size());
+            header[*name] = {{"dtype", t.dtype}, {"shape", t.shape}, {"data_offsets", {begin, end}}};
+            begin = end;
+        }
+        std::string text;
+        try {
+            text = header.dump();
+        } catch (const nlohmann::json::exception&) {
+            fail("cannot write ", path, ": a name or a text is not UTF-8");
+        }
+        text.resize((text.size() + 7) / 8 * 8, ' ');
+        const std::uint64_t length = text.size();
+        std::string head(sizeof length, '\0');
+        std::memcpy(head.data(), &length, sizeof length);
+        return head + text;
+    }
 
     /// FNV-1a over words of 8 bytes, the last one of each piece filled with zeros: texts, names, types, shapes,
     /// numbers.

@@ -141,11 +141,11 @@ public:
         : agent_(&agent), settings_(s), seed_(loop.seed) {
         const int parts = s.rollout.minibatches, rows = s.rollout.part();
         s.rollout.check();
-        shards_a_part_ = count_shards(s.rollout.shards, "rollout.shards", loop.threads, rows,
-                                      parts > 1 ? "environments of a minibatch" : "environments");
+        mine_ = loop.mine(loop.count(s.rollout.shards, "rollout.shards", rows,
+                                     parts > 1 ? "environments of a minibatch" : "environments"));
         for (int m = 0; m < parts; ++m)
-            for (int i = 0; i < shards_a_part_; ++i) {
-                const int from = first_row(i, shards_a_part_, rows), to = first_row(i + 1, shards_a_part_, rows);
+            for (int i = mine_.first; i < mine_.last; ++i) {
+                const int from = first_row(i, mine_.all, rows), to = first_row(i + 1, mine_.all, rows);
                 shards_.push_back(std::make_unique<acting_shard<Backend>>(agent, make, s.rollout, loop.seed, to - from,
                                                                           m * rows + from));
             }
@@ -157,7 +157,7 @@ public:
         philox order(seed_, stream_id("minibatches", 0) + static_cast<std::uint64_t>(by.iterations));
         // With one minibatch a thread goes straight from acting to learning.
         if (parts > 1)
-            by.each_shard(shards_a_part_, [&](int i) {
+            by.each_shard(mine_.count(), [&](int i) {
                 for (int m = 0; m < parts; ++m) part(m)[static_cast<std::size_t>(i)]->act(true);
             });
         std::vector<int> turns(static_cast<std::size_t>(parts));
@@ -167,7 +167,7 @@ public:
             for (int m = parts - 1; m > 0; --m)
                 std::swap(turns[static_cast<std::size_t>(m)], turns[static_cast<std::size_t>(order.below(m + 1))]);
             for (const int m : turns) {
-                by.each_shard(shards_a_part_, [&](int i) {
+                by.each_shard(mine_.count(), [&](int i) {
                     auto& s = *part(m)[static_cast<std::size_t>(i)];
                     if (parts == 1 && epoch == 0) s.act(epochs > 1);
                     s.learn(epoch, epochs > 1);
@@ -176,23 +176,24 @@ public:
                     by.steps += std::int64_t{settings_.rollout.unroll} * settings_.rollout.environments;
                 std::vector<program<Backend>*> programs;
                 for (auto& s : part(m)) programs.push_back(&s->learner);
-                const double loss = sum_losses(programs);
-                by.note(loss, by.step(programs, loss), share);
-                by.note_losses(programs, share);
+                const double loss = by.sum_losses(programs, share);
+                by.note(loss, by.step(programs, mine_.all, loss), share);
             }
         }
-        for (auto& s : shards_) {
-            auto& done = s->behaviour.finished();
-            by.window.episodes.insert(by.window.episodes.end(), done.begin(), done.end());
-            done.clear();
+        for (int m = 0; m < parts; ++m) {
+            std::vector<std::vector<double>> finished;
+            for (auto& s : part(m)) finished.push_back(std::exchange(s->behaviour.finished(), {}));
+            for (const auto& rewards : by.gather(finished))
+                by.window.episodes.insert(by.window.episodes.end(), rewards.begin(), rewards.end());
         }
     }
 
     const optimiser_settings& optimiser() const { return settings_.optimiser; }
     const std::shared_ptr<parameters<real>>& store() const { return agent_->store; }
     /// Of all minibatches; their rows one after the other are the environments in order.
-    int shards() const { return static_cast<int>(shards_.size()); }
-    int shards_a_part() const { return shards_a_part_; }
+    int shards() const { return mine_.all * settings_.rollout.minibatches; }
+    /// Of a minibatch.
+    int shards_a_part() const { return mine_.all; }
     acting_shard<Backend>& shard(int i) { return *shards_[static_cast<std::size_t>(i)]; }
     program<Backend>& learner(std::size_t i) { return shards_[i]->learner; }
     std::vector<std::string> loss_names() const { return names_of_losses(shards_[0]->learner); }
@@ -200,19 +201,17 @@ public:
     template <class Body>
     void each_part(Body body) {
         for (std::size_t i = 0; i < shards_.size(); ++i) {
-            engram::each_part(shards_[i]->behaviour, message("shard.", i), body);
-            body(message("shard.", i, ".learner_replays"),
+            engram::each_part(shards_[i]->behaviour, name_of(i), body);
+            body(name_of(i) + ".learner_replays",
                  std::as_writable_bytes(std::span(&shards_[i]->learner.replay_count(), 1)));
         }
     }
     void save(safetensors& file) {
-        for (std::size_t i = 0; i < shards_.size(); ++i)
-            save_environments(file, shards_[i]->behaviour, message("shard.", i));
+        for (std::size_t i = 0; i < shards_.size(); ++i) save_environments(file, shards_[i]->behaviour, name_of(i));
     }
     void load(const safetensors& file) {
         std::vector<std::pair<actor<Backend>*, std::string>> actors;
-        for (std::size_t i = 0; i < shards_.size(); ++i)
-            actors.emplace_back(&shards_[i]->behaviour, message("shard.", i));
+        for (std::size_t i = 0; i < shards_.size(); ++i) actors.emplace_back(&shards_[i]->behaviour, name_of(i));
         load_environments(file, actors);
     }
     void loaded(training_context<Backend>&) {
@@ -223,15 +222,20 @@ public:
     }
 
 private:
+    /// In files, of shards_[i]: by its place among all shards.
+    std::string name_of(std::size_t i) const {
+        const int at = static_cast<int>(i), own = mine_.count();
+        return message("shard.", at / own * mine_.all + mine_.first + at % own);
+    }
     std::span<std::unique_ptr<acting_shard<Backend>>> part(int m) {
-        return std::span(shards_).subspan(static_cast<std::size_t>(m * shards_a_part_),
-                                          static_cast<std::size_t>(shards_a_part_));
+        return std::span(shards_).subspan(static_cast<std::size_t>(m * mine_.count()),
+                                          static_cast<std::size_t>(mine_.count()));
     }
 
     const traced_agent<Backend>* agent_;
     acting_settings settings_;
     std::uint64_t seed_;
-    int shards_a_part_ = 1;
+    shard_range mine_;  // of every minibatch
     std::vector<std::unique_ptr<acting_shard<Backend>>> shards_;
 };
 

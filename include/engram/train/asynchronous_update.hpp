@@ -57,6 +57,7 @@ public:
           rows_(s.rollout.environments / group_count_),
           part_(agent, s.rollout.unroll, rows_, s.asynchronous.whole ? s.rollout.environments : rows_),
           published_(agent.store->flat().begin(), agent.store->flat().end()) {
+        require(!loop.others, "asynchronous training is one process, not ", loop.process_count());
         require(s.rollout.epochs == 1 && s.rollout.minibatches == 1, "rollout: ", s.rollout.epochs, " epochs of ",
                 s.rollout.minibatches, " minibatches, but asynchronous training learns once from every unroll");
         if (!part_.learner.has_input("behaviour_value")) {
@@ -113,12 +114,12 @@ public:
             by.steps += std::int64_t{settings_.rollout.unroll} * rows_;
             if (!std::isfinite(learner.loss())) refuse_update(by.steps, "loss", learner.loss(), programs());
             loss += learner.loss();
-            by.note_losses(programs());
+            (void)by.sum_losses(programs());
             learner.backward();
             if (i + 1 < unrolls) held_->hold(learner, i == 0);
         }
         if (unrolls > 1) held_->give(learner);
-        by.note(loss, by.step(programs(), loss));
+        by.note(loss, by.step(programs(), 1, loss));
         updates_ = by.optimiser.updates();
         publish();
     }
@@ -189,7 +190,7 @@ public:
         window_unrolls_ = 0;
         publish();
     }
-    void describe(training_window&) { window_unrolls_ = 0; }
+    void describe(training_context<Backend>&) { window_unrolls_ = 0; }
 
 private:
     /// Rows that act and learn together.

@@ -41,6 +41,7 @@ public:
     using backend = Backend;
     using real = typename Backend::real;
     static constexpr const char* mode = "detector";
+    static constexpr bool every_process_does_all = true;
 
     /// `detector` is traced for detecting.
     detector_update(const loop_settings& loop, const traced_agent<Backend>& detector, const environment_maker& make,
@@ -76,7 +77,8 @@ public:
     std::vector<std::string> loss_names() const { return {"detector_loss"}; }
 
     /// Means are over the updates: an iteration may have none.
-    void describe(training_window& w) {
+    void describe(training_context<Backend>& by) {
+        training_window& w = by.window;
         const double share =
             static_cast<double>(w.iterations) / static_cast<double>(std::max<std::int64_t>(1, window_updates_));
         window_updates_ = 0;
@@ -162,7 +164,7 @@ private:
         learner_.forward();
         learner_.backward();
         const double loss = learner_.loss();
-        by.note(loss, by.step({&learner_}, loss));
+        by.note(loss, by.step({&learner_}, 1, loss));
         by.note("detector_loss", loss);
         ++window_updates_;
     }

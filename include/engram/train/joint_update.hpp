@@ -59,6 +59,7 @@ public:
           remembering_(loop, *models.fast, *models.slow, episodes_,
                        sequence_settings{s.memory.batch, std::min(s.memory.batch, this->shards_a_part())},
                        s.memory.optimiser) {
+        require(!loop.others, "phases.joint: training all at once is one process, not ", loop.process_count());
         remembering_->leave_out_below(s.memory.least_loss);
         if (!models.detects) return;
         const auto meter = std::make_shared<return_uncertainty<Backend>>(*models.detector, play.steps);
@@ -82,7 +83,8 @@ public:
         return names;
     }
     /// The others' numbers are means of theirs.
-    void describe(training_window& w) {
+    void describe(training_context<Backend>& by) {
+        training_window& w = by.window;
         const training_window detector = detecting_.take_window(), memory = remembering_.take_window();
         for (auto& [name, value] : w.losses) {
             if (name == "detector_loss") value = w.iterations * detector[name];

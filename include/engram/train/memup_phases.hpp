@@ -58,7 +58,7 @@ struct phase_models {
                 before_the_policy(), " steps, and the run has ", loop.total_steps, "; expected more, for the policy");
     }
     std::int64_t before_the_policy() const { return phases.detector_steps + phases.memory.steps; }
-    loop_settings loop_of(std::int64_t steps) const { return {loop.seed, loop.threads, steps}; }
+    loop_settings loop_of(std::int64_t steps) const { return {loop.seed, loop.threads, steps, loop.others}; }
 
     /// Weights as a new run has them.
     void forget(const traced_agent<Backend>& model, purpose why) const {
@@ -151,7 +151,8 @@ private:
         const int rows = all->phases.memory.batch, shards = all->acting.rollout.shards;
         auto loop = std::make_unique<training_loop<memup_update<Backend>>>(
             all->loop_of(all->phases.memory.steps), all->fast, all->slow, all->parts.play,
-            sequence_settings{rows, std::min(shards > 0 ? shards : all->loop.threads, rows)},
+            sequence_settings{rows,
+                              std::min(shards > 0 ? shards : all->loop.threads * all->loop.process_count(), rows)},
             all->phases.memory.optimiser);
         (*loop)->leave_out_below(all->phases.memory.least_loss);
         if (!all->parts.detects) return loop;

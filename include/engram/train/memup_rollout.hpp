@@ -37,10 +37,6 @@ using uncertainty_measure = std::function<void(const sequence_rows& rows, int b,
 struct rollout_tally {
     std::int64_t chosen = 0, current = 0, judged = 0, distance = 0, steps = 0;
     double chosen_loss = 0, current_loss = 0;
-    rollout_tally& operator+=(const rollout_tally& o) {
-        chosen += o.chosen, current += o.current, judged += o.judged, distance += o.distance, steps += o.steps;
-        return *this;
-    }
 };
 
 template <class Backend>

@@ -52,9 +52,9 @@ public:
         require(plan_.rollout <= source_->info().steps, "learner.rollout: a rollout of ", plan_.rollout,
                 " steps is longer than a sequence of ", source_->info().name, ", which has ", source_->info().steps);
         require(fast.store->flat_size() == slow.store->flat_size(), "memup: the two traces differ in their weights");
-        const int shards = s.count(loop);
-        for (int i = 0; i < shards; ++i) {
-            const int from = first_row(i, shards, s.batch), to = first_row(i + 1, shards, s.batch);
+        mine_ = s.mine(loop);
+        for (int i = mine_.first; i < mine_.last; ++i) {
+            const int from = first_row(i, mine_.all, s.batch), to = first_row(i + 1, mine_.all, s.batch);
             shards_.push_back(std::make_unique<memup_rollout<Backend>>(fast, slow, source_, measure_, loop.seed,
                                                                        to - from, from, s.batch));
         }
@@ -74,17 +74,17 @@ public:
         const std::int64_t updates = by.optimiser.updates() + predictor_optimiser_.updates();
         const auto part = plan_.stepped(updates);
         const bool in_turn = part == prediction_schedule::part::predictor && updates >= plan_.pretrain;
-        by.each_shard(shards(),
+        by.each_shard(mine_.count(),
                       [&](int i) { shards_[static_cast<std::size_t>(i)]->choose(part, in_turn ? plan_.last : 0); });
-        rollout_tally all;
-        for (const auto& s : shards_) all += s->counted;
-        by.each_shard(shards(), [&](int i) { shards_[static_cast<std::size_t>(i)]->sweep(all, number); });
-        std::vector<program<Backend>*> programs, pairs;
-        for (auto& s : shards_) {
+        const rollout_tally all = count(by);
+        by.each_shard(mine_.count(), [&](int i) { shards_[static_cast<std::size_t>(i)]->sweep(all, number); });
+        std::vector<program<Backend>*> programs;
+        for (auto& s : shards_)
             for (auto* p : s->programs()) programs.push_back(p);
-            pairs.push_back(&s->pairs);
-        }
-        const double loss = sum_losses(pairs);
+        std::vector<std::vector<double>> losses;
+        for (auto& s : shards_) losses.push_back({s->pairs.loss(), s->counted.chosen_loss, s->counted.current_loss});
+        const auto sums = by.sum(losses);
+        const double loss = sums[0];
         double norm = 0;
         // Without a pair there is no gradient: a step would go on along the old moments.
         if (all.chosen + all.current > 0 && !(loss < least_loss_)) {
@@ -93,7 +93,7 @@ public:
         }
         for (auto& s : shards_) s->finish();
         by.note(loss, norm);
-        note(by, all);
+        note(by, all, sums[1], sums[2]);
         by.steps += all.steps;
     }
 
@@ -110,7 +110,7 @@ public:
 
     const optimiser_settings& optimiser() const { return settings_; }
     const std::shared_ptr<parameters<real>>& store() const { return fast_->store; }
-    int shards() const { return static_cast<int>(shards_.size()); }
+    int shards() const { return mine_.all; }
     program<Backend>& learner(std::size_t i) { return shards_[i]->memory; }
     std::vector<std::string> loss_names() const { return memup_numbers(); }
     /// Of the predictor alone.
@@ -124,7 +124,8 @@ public:
             body("predictor_optimiser.first", std::as_writable_bytes(predictor_optimiser_.first_moment()));
             body("predictor_optimiser.second", std::as_writable_bytes(predictor_optimiser_.second_moment()));
         }
-        for (std::size_t i = 0; i < shards_.size(); ++i) shards_[i]->each_part(message("shard.", i), body);
+        for (std::size_t i = 0; i < shards_.size(); ++i)
+            shards_[i]->each_part(message("shard.", mine_.first + static_cast<int>(i)), body);
     }
     void save(safetensors& file) { save_values(file, averages, *slow_->store); }
     void check(const safetensors& file) { check_values(file, averages, *slow_->store); }
@@ -144,7 +145,7 @@ private:
         for (auto* p : programs)
             each_left_out(
                 part, [&](std::ptrdiff_t at, std::ptrdiff_t n) { p->executor().clear(p->device_gradient() + at, n); });
-        return by.step(stepped, programs, loss, static_cast<int>(programs.size() / shards_.size()));
+        return by.step(stepped, programs, mine_.all, loss, static_cast<int>(programs.size() / shards_.size()));
     }
     /// body(offset, size) for the parameters that an update does not step.
     template <class Body>
@@ -171,9 +172,21 @@ private:
         for (std::size_t i = 0; i < to.size(); ++i) to[i] += by * (from[i] - to[i]);
     }
 
-    void note(training_context<Backend>& by, const rollout_tally& all) {
-        double chosen = 0, current = 0;
-        for (const auto& s : shards_) chosen += s->counted.chosen_loss, current += s->counted.current_loss;
+    /// Over all shards.
+    rollout_tally count(training_context<Backend>& by) const {
+        std::vector<std::vector<double>> counts;
+        for (const auto& s : shards_) {
+            const rollout_tally& c = s->counted;
+            counts.push_back({});
+            for (const std::int64_t n : {c.chosen, c.current, c.judged, c.distance, c.steps})
+                counts.back().push_back(static_cast<double>(n));
+        }
+        const auto sums = by.sum(counts);
+        const auto whole = [&](std::size_t k) { return static_cast<std::int64_t>(sums[k]); };
+        return {.chosen = whole(0), .current = whole(1), .judged = whole(2), .distance = whole(3), .steps = whole(4)};
+    }
+
+    void note(training_context<Backend>& by, const rollout_tally& all, double chosen, double current) {
         const auto mean = [](double sum, std::int64_t n) { return n > 0 ? sum / static_cast<double>(n) : 0; };
         by.note("chosen_loss", mean(chosen, all.chosen));
         by.note("current_loss", mean(current, all.current));
@@ -189,6 +202,7 @@ private:
     double least_loss_ = 0;
     optimiser_settings settings_;
     optimiser_of<Backend> predictor_optimiser_;  // where the predictor is stepped alone
+    shard_range mine_;
     std::vector<std::unique_ptr<memup_rollout<Backend>>> shards_;
 };
 

@@ -18,6 +18,7 @@
 #include <engram/io/safetensors.hpp>
 #include <engram/train/actor.hpp>
 #include <engram/train/optimiser.hpp>
+#include <engram/train/processes.hpp>
 
 namespace engram {
 
@@ -183,6 +184,17 @@ void load_environments(const safetensors& file, const std::vector<std::pair<acto
             for (int b = 0; b < a->batch(); ++b) a->environment().restore(b, before[i++]);
         throw;
     }
+}
+
+/// Adds this process's part of a checkpoint and those of the others; what several have is added once.
+inline void add_parts(safetensors& file, processes* others, safetensors&& mine) {
+    const bytes own = others ? mine.to_bytes() : bytes{};
+    file.tensors.merge(mine.tensors);
+    if (!others) return;
+    for (const auto& part : others->gather(std::as_bytes(std::span(own))))
+        file.tensors.merge(
+            safetensors::from_bytes({reinterpret_cast<const std::uint8_t*>(part.data()), part.size()}, "a process")
+                .tensors);
 }
 
 /// Counters of a trainer, and the mode that wrote them.

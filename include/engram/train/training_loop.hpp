@@ -17,11 +17,11 @@
 //   };
 //   training_loop<my_update> loop({.seed = 1, .threads = 2, .total_steps = 1000}, what its constructor takes...);
 //
-// An iteration lets threads carry shards (by.each_shard), steps the weights (by.step), counts time steps (by.count)
-// and notes numbers (by.note). Optional members: save(file), check(file) and load(file) for what is no bytes; check
-// throws, before anything changes, when the file does not fit, load may, as long as nothing has changed; loaded(by)
-// when all is back; settle(); describe(window) before a window is taken; pause(), held while a checkpoint is made or
-// read.
+// An iteration lets threads carry shards (by.each_shard), sums over all shards of all processes (by.sum_losses,
+// by.sum), steps the weights (by.step), counts time steps (by.steps) and notes numbers (by.note). Optional members:
+// save(file), check(file) and load(file) for what is no bytes; check throws, before anything changes, when the file
+// does not fit, load may, as long as nothing has changed; loaded(by) when all is back; settle(); describe(by) before a
+// window is taken; pause(), held while a checkpoint is made or read.
 //
 // Laws, of every Update (tests/train/updates.cpp): what was saved, loaded and goes on has the bits of what went on; any
 // number of threads gives the same bits at equal shards; an update with a number that is not finite changes no weight.
@@ -39,8 +39,8 @@
 
 #include <engram/core/thread_pool.hpp>
 #include <engram/train/optimiser.hpp>
+#include <engram/train/processes.hpp>
 #include <engram/train/saved_state.hpp>
-#include <engram/train/shards.hpp>
 #include <engram/train/weight_update.hpp>
 
 namespace engram {
@@ -67,6 +67,18 @@ struct loop_settings {
     std::uint64_t seed = 0;
     int threads = 1;
     std::int64_t total_steps = 0;  // of the run, for the schedule of the learning rate; 0: without end
+    processes* others = nullptr;   // that train the same model; null: this one is alone
+
+    int process_count() const { return others ? others->count() : 1; }
+    /// Of `all` shards, those that this process carries.
+    shard_range mine(int all) const { return shards_of(others ? others->rank() : 0, process_count(), all); }
+    /// The shards of a batch of `rows` rows: as many as the setting `name` says, or one a thread of every process.
+    int count(int wanted, const char* name, int rows, const std::string& what) const {
+        const int all = count_shards(wanted, name, threads * process_count(), rows, what);
+        require(process_count() <= all, process_count(), " processes, but the run has ", all, " shards (", name,
+                "); expected at most as many");
+        return all;
+    }
 };
 
 /// What a loop does for its Update.
@@ -89,7 +101,7 @@ public:
         return settings.total_steps > 0 ? static_cast<double>(steps) / static_cast<double>(settings.total_steps) : 0;
     }
 
-    /// body(i) for every shard i < count, neighbours by one thread.
+    /// body(i) for each of this process's shards, i < count, neighbours by one thread.
     void each_shard(int count, const std::function<void(int)>& body) {
         const int threads = pool_.size();
         pool_.run([&](int thread) {
@@ -97,22 +109,50 @@ public:
         });
     }
 
-    /// One step of the weights by the sum of the programs' gradients, `each` neighbouring programs a shard. Returns the
-    /// gradient's norm. Throws, leaving the weights as they were, when the loss or the gradient is not finite.
-    double step(const programs& shards, double loss, int each = 1) { return step(optimiser, shards, loss, each); }
+    /// Numbers of every shard, in order of the shards, at every process; `of_mine` are this process's.
+    std::vector<std::vector<double>> gather(const std::vector<std::vector<double>>& of_mine) {
+        return rows_of_all(settings.others, of_mine);
+    }
+    /// The sums over all shards.
+    std::vector<double> sum(const std::vector<std::vector<double>>& of_mine) {
+        std::vector<double> total(of_mine[0].size(), 0.0);
+        for (const auto& row : gather(of_mine))
+            for (std::size_t k = 0; k < total.size(); ++k) total[k] += row[k];
+        return total;
+    }
+    /// The loss of a batch whose shards are programs, and, in the window's means, their losses by name; `share`: of the
+    /// iteration.
+    double sum_losses(const programs& shards, double share = 1) {
+        std::vector<std::vector<double>> rows;
+        for (auto* p : shards) {
+            rows.push_back({p->loss()});
+            for (const auto& loss : p->losses()) rows.back().push_back(loss.second);
+        }
+        const auto total = sum(rows);
+        for (std::size_t k = 1; k < total.size(); ++k) window.losses[k - 1].second += share * total[k];
+        return total[0];
+    }
+
+    /// One step of the weights by the sum of the gradients of `mine`, the programs of this process's shards out of
+    /// `all`, `each` neighbouring ones a shard. Returns the gradient's norm. Throws, leaving the weights as they were,
+    /// when the loss or the gradient is not finite.
+    double step(const programs& mine, int all, double loss, int each = 1) {
+        return step(optimiser, mine, all, loss, each);
+    }
     /// The same by another optimiser of the same weights.
-    double step(optimiser_of<Backend>& by, const programs& shards, double loss, int each = 1) {
-        if (!std::isfinite(loss)) refuse_update(steps, "loss", loss, shards);
+    double step(optimiser_of<Backend>& by, const programs& mine, int all, double loss, int each = 1) {
+        if (!std::isfinite(loss)) refuse_update(steps, "loss", loss, mine, settings.others);
         window.learning_rate = by.learning_rate(progress());
         double norm = 0;
         if constexpr (device_backend<Backend>) {
-            by.update(shards, each, progress());
-            norm = by.norm(shards[0]->executor());
+            by.update(mine, each, progress());
+            norm = by.norm(mine[0]->executor());
             if (!std::isfinite(norm)) --by.updates();
         } else {
-            norm = by.update(*store_, sum_gradients(shards, each, pool_), progress());
+            const auto gradient = sum_gradients(mine, each, settings.mine(all), pool_, settings.others, room_);
+            norm = by.update(*store_, gradient, progress());
         }
-        if (!std::isfinite(norm)) refuse_update(steps, "gradient norm", norm, shards);
+        if (!std::isfinite(norm)) refuse_update(steps, "gradient norm", norm, mine, settings.others);
         return norm;
     }
 
@@ -121,11 +161,7 @@ public:
         window.loss += share * loss;
         window.gradient_norm += share * norm;
     }
-    /// The same of the programs' losses, by name.
-    void note_losses(const programs& of, double share = 1) {
-        for (std::size_t k = 0; k < of[0]->losses().size(); ++k)
-            for (auto* p : of) window.losses[k].second += share * p->losses()[k].second;
-    }
+    /// The same of a loss by name.
     void note(const std::string& name, double value) {
         for (auto& [known, sum] : window.losses)
             if (known == name) sum += value;
@@ -134,6 +170,7 @@ public:
 private:
     std::shared_ptr<parameters<real>> store_;
     thread_pool pool_;
+    std::vector<real> room_;  // what another process sent
 };
 
 /// Training of any kind, as a run sees it.
@@ -178,7 +215,7 @@ public:
     /// `what` goes to the Update's constructor, behind the settings.
     template <class... What>
     explicit training_loop(const loop_settings& s, What&&... what)
-        : update_(s, std::forward<What>(what)...), context_(s, update_.optimiser(), update_.store()) {
+        : update_(own(s), std::forward<What>(what)...), context_(own(s), update_.optimiser(), update_.store()) {
         empty_window();
     }
 
@@ -199,7 +236,7 @@ public:
     std::vector<std::string> loss_names() const override { return update_.loss_names(); }
 
     training_window take_window() override {
-        if constexpr (requires { update_.describe(context_.window); }) update_.describe(context_.window);
+        if constexpr (requires { update_.describe(context_); }) update_.describe(context_);
         training_window w = std::move(context_.window);
         empty_window();
         const double n = std::max(1, w.iterations);
@@ -221,8 +258,10 @@ public:
         save_weights(file, *update_.store(), context_.optimiser);
         save_counters(file, Update::mode,
                       {context_.steps, context_.optimiser.updates(), context_.iterations, update_.shards()});
-        update_.each_part([&](const std::string& name, std::span<std::byte> part) { save_bytes(file, name, part); });
-        if constexpr (requires { update_.save(file); }) update_.save(file);
+        safetensors mine;
+        update_.each_part([&](const std::string& name, std::span<std::byte> part) { save_bytes(mine, name, part); });
+        if constexpr (requires { update_.save(mine); }) update_.save(mine);
+        add_parts(file, context_.settings.others, std::move(mine));
     }
 
     void load(const safetensors& file) override {
@@ -248,6 +287,12 @@ public:
     const Update* operator->() const { return &update_; }
 
 private:
+    // Every process does the whole of such an Update, with the same numbers.
+    static constexpr bool replicated = requires { Update::every_process_does_all; };
+    static loop_settings own(loop_settings s) {
+        if (replicated) s.others = nullptr;
+        return s;
+    }
     auto pause() {
         if constexpr (requires { update_.pause(); })
             return update_.pause();

@@ -30,19 +30,18 @@ public:
     truncated_update(const loop_settings& loop, const traced_agent<Backend>& model,
                      std::shared_ptr<const sequence_source> source, const sequence_settings& s,
                      const optimiser_settings& o)
-        : model_(&model), source_(std::move(source)), optimiser_(o) {
-        const int shards = s.count(loop);
+        : model_(&model), source_(std::move(source)), optimiser_(o), mine_(s.mine(loop)) {
         require(model.unroll > 0 && model.unroll <= source_->info().steps, "learner.unroll: an unroll of ",
                 model.unroll, " steps is longer than a sequence of ", source_->info().name, ", which has ",
                 source_->info().steps);
-        for (int i = 0; i < shards; ++i)
-            shards_.push_back(std::make_unique<shard>(model, source_, loop.seed, first_row(i, shards, s.batch),
-                                                      first_row(i + 1, shards, s.batch), s.batch));
+        for (int i = mine_.first; i < mine_.last; ++i)
+            shards_.push_back(std::make_unique<shard>(model, source_, loop.seed, first_row(i, mine_.all, s.batch),
+                                                      first_row(i + 1, mine_.all, s.batch), s.batch));
     }
 
     /// One unroll, and an update where it has a target.
     void iterate(training_context<Backend>& by) {
-        by.each_shard(shards(), [&](int i) {
+        by.each_shard(mine_.count(), [&](int i) {
             shard& s = *shards_[static_cast<std::size_t>(i)];
             s.rows.draw();
             s.rows.fill(s.learner, model_->unroll);
@@ -51,18 +50,26 @@ public:
         });
         std::vector<program<Backend>*> programs;
         for (auto& s : shards_) programs.push_back(&s->learner);
-        const double loss = sum_losses(programs);
+        const double loss = by.sum_losses(programs);
+        // Of all rows: how many have a target, and the steps that they take.
+        std::vector<std::vector<double>> counts;
+        for (auto& s : shards_) {
+            std::int64_t steps = 0;
+            for (int b = 0; b < s->rows.rows(); ++b) steps += s->rows.left(b, model_->unroll);
+            counts.push_back({s->rows.asks(model_->unroll) ? 1.0 : 0.0, static_cast<double>(steps)});
+        }
+        const auto count = by.sum(counts);
         double norm = 0;
-        if (learns()) {
-            by.each_shard(shards(), [&](int i) { shards_[static_cast<std::size_t>(i)]->learner.backward(); });
-            norm = by.step(programs, loss);
+        // A loss that needs no target is an auxiliary one.
+        if (count[0] > 0 || programs[0]->losses().size() > 1) {
+            by.each_shard(mine_.count(), [&](int i) { shards_[static_cast<std::size_t>(i)]->learner.backward(); });
+            norm = by.step(programs, mine_.all, loss);
         } else if (!std::isfinite(loss)) {
-            refuse_update(by.steps, "loss", loss, programs);
+            refuse_update(by.steps, "loss", loss, programs, by.settings.others);
         }
         by.note(loss, norm);
-        by.note_losses(programs);
+        by.steps += static_cast<std::int64_t>(count[1]);
         for (auto& s : shards_) {
-            for (int b = 0; b < s->rows.rows(); ++b) by.steps += s->rows.left(b, model_->unroll);
             s->learner.carry();
             s->rows.advance(model_->unroll);
         }
@@ -70,14 +77,14 @@ public:
 
     const optimiser_settings& optimiser() const { return optimiser_; }
     const std::shared_ptr<parameters<real>>& store() const { return model_->store; }
-    int shards() const { return static_cast<int>(shards_.size()); }
+    int shards() const { return mine_.all; }
     program<Backend>& learner(std::size_t i) { return shards_[i]->learner; }
     std::vector<std::string> loss_names() const { return names_of_losses(shards_[0]->learner); }
 
     template <class Body>
     void each_part(Body body) {
         for (std::size_t i = 0; i < shards_.size(); ++i) {
-            const std::string prefix = message("shard.", i);
+            const std::string prefix = message("shard.", mine_.first + static_cast<int>(i));
             body(prefix + ".places", std::as_writable_bytes(shards_[i]->rows.places()));
             each_state(shards_[i]->learner, prefix, body);
         }
@@ -101,17 +108,10 @@ private:
         sequence_rows rows;
     };
 
-    /// Whether the unroll has a target, or a loss that needs none (an auxiliary one).
-    bool learns() const {
-        if (shards_.front()->learner.losses().size() > 1) return true;
-        for (const auto& s : shards_)
-            if (s->rows.asks(model_->unroll)) return true;
-        return false;
-    }
-
     const traced_agent<Backend>* model_;
     std::shared_ptr<const sequence_source> source_;
     optimiser_settings optimiser_;
+    shard_range mine_;
     std::vector<std::unique_ptr<shard>> shards_;
 };
 

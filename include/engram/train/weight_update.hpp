@@ -17,7 +17,7 @@
 #include <engram/graph/program.hpp>
 #include <engram/train/device_optimiser.hpp>
 #include <engram/train/optimiser.hpp>
-#include <engram/train/shards.hpp>
+#include <engram/train/processes.hpp>
 
 namespace engram {
 
@@ -27,25 +27,43 @@ namespace engram {
          "; first non-finite value: ", where.empty() ? std::string("a gradient") : where);
 }
 
-/// The sum of the programs' gradients, in the first one's place; `each` neighbouring programs are a shard. Threads take
-/// parts of the numbers, whose order of summation is that of the shards.
+/// The sum of the programs' gradients over all shards, in the first one's place; `each` neighbouring programs are a
+/// shard, all of them the shards `mine`. Threads take parts of the numbers, whose order of summation is that of the
+/// shards.
 template <class Backend>
 std::span<typename Backend::real> sum_gradients(const std::vector<program<Backend>*>& programs, int each,
-                                                thread_pool& pool) {
-    std::vector<std::span<typename Backend::real>> parts;
+                                                const shard_range& mine, thread_pool& pool, processes* others,
+                                                std::vector<typename Backend::real>& room) {
+    using real = typename Backend::real;
+    std::vector<std::span<real>> parts;
     for (auto* p : programs) parts.push_back(p->gradient());
-    if (parts.size() == 1) return parts[0];
+    const bool whole = !others || in_even_subtrees(others->count(), mine.all);
     constexpr std::size_t chunk = 4096;  // of all programs, in a cache
     const std::size_t n = parts[0].size(), chunks = (n + chunk - 1) / chunk;
-    pool.run([&](int thread) {
-        const auto at = static_cast<std::size_t>(thread), threads = static_cast<std::size_t>(pool.size());
-        for (std::size_t c = chunks * at / threads; c < chunks * (at + 1) / threads; ++c)
-            add_in_order(static_cast<int>(parts.size()), each, [&](int to, int from) {
-                auto* const sum = parts[static_cast<std::size_t>(to)].data();
-                const auto* const part = parts[static_cast<std::size_t>(from)].data();
-                for (std::size_t i = c * chunk; i < std::min(n, (c + 1) * chunk); ++i) sum[i] += part[i];
-            });
-    });
+    if (parts.size() > 1)
+        pool.run([&](int thread) {
+            const auto at = static_cast<std::size_t>(thread), threads = static_cast<std::size_t>(pool.size());
+            for (std::size_t c = chunks * at / threads; c < chunks * (at + 1) / threads; ++c) {
+                const auto add = [&](int to, int from) {
+                    auto* const sum = parts[static_cast<std::size_t>(to)].data();
+                    const auto* const part = parts[static_cast<std::size_t>(from)].data();
+                    for (std::size_t i = c * chunk; i < std::min(n, (c + 1) * chunk); ++i) sum[i] += part[i];
+                };
+                if (whole)
+                    add_in_order(static_cast<int>(parts.size()), each, add);
+                else
+                    for (int s = 0; s < mine.count(); ++s)
+                        for (int k = 1; k < each; ++k) add(s * each, s * each + k);
+            }
+        });
+    if (!others) return parts[0];
+    if (whole) {
+        sum_by_halves(*others, parts[0], room);
+    } else {
+        std::vector<std::span<real>> shards;
+        for (std::size_t s = 0; s < parts.size(); s += static_cast<std::size_t>(each)) shards.push_back(parts[s]);
+        sum_from_shards(*others, mine, shards, room);
+    }
     return parts[0];
 }
 
@@ -81,22 +99,14 @@ private:
     typename executor<Backend>::buffer held_;
 };
 
-/// The loss, added up over the programs.
-template <class Backend>
-double sum_losses(const std::vector<program<Backend>*>& programs) {
-    double loss = 0;
-    for (auto* p : programs) loss += p->loss();
-    return loss;
-}
-
 /// Ends training, naming the first value of the programs that is not finite.
 template <class Backend>
 [[noreturn]] void refuse_update(std::int64_t step, const char* what, double number,
-                                const std::vector<program<Backend>*>& programs) {
+                                const std::vector<program<Backend>*>& programs, processes* others = nullptr) {
     std::string where;
     for (auto* p : programs)
         if (where.empty()) where = p->first_non_finite();
-    stop_training(step, what, number, where);
+    stop_training(step, what, number, first_text(others, where));
 }
 
 template <class Backend>

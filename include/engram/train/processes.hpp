@@ -1,0 +1,157 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// Processes that train one model together (docs/decisions/0022). Each carries neighbouring shards of the run; what is
+// summed over shards is summed in the order of the shards, whoever carries them, so a run has the same bits for any
+// division of its shards over processes and threads.
+//
+// All processes make the same calls in the same order. One process alone is the default and calls nothing.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <engram/core/error.hpp>
+#include <engram/train/shards.hpp>
+
+namespace engram {
+
+/// What a transport offers; `mpi_processes` in programs/ is one.
+class processes {
+public:
+    processes() = default;
+    processes(const processes&) = delete;
+    processes& operator=(const processes&) = delete;
+    virtual ~processes() = default;
+
+    virtual int rank() const = 0;
+    virtual int count() const = 0;
+    /// Sends to and receives from one partner at the same time; either part may be empty.
+    virtual void exchange(int partner, std::span<const std::byte> out, std::span<std::byte> in) = 0;
+    /// The bytes of `root`, everywhere.
+    virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+    /// Everybody's bytes, everywhere, by rank.
+    virtual std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes) = 0;
+};
+
+/// Shards first ... last - 1 of `all`.
+struct shard_range {
+    int first = 0, last = 0, all = 0;
+    int count() const { return last - first; }
+};
+
+/// The shards that `rank` of `count` processes carries.
+inline shard_range shards_of(int rank, int count, int all) {
+    return {first_row(rank, count, all), first_row(rank + 1, count, all), all};
+}
+
+/// A text that only some processes have: the first one's that is not empty, everywhere.
+inline std::string first_text(processes* all, const std::string& mine) {
+    if (!all) return mine;
+    for (const auto& text : all->gather(std::as_bytes(std::span(mine))))
+        if (!text.empty()) return {reinterpret_cast<const char*>(text.data()), text.size()};
+    return "";
+}
+
+/// Whether it is true of any process.
+inline bool any_of_them(processes* all, bool mine) {
+    return first_text(all, mine ? "1" : "").size() > 0;
+}
+
+/// Rows of numbers of every shard, in order, everywhere; `mine` are those of this process's shards.
+inline std::vector<std::vector<double>> rows_of_all(processes* all, const std::vector<std::vector<double>>& mine) {
+    if (!all) return mine;
+    std::vector<double> flat;
+    for (const auto& row : mine) {
+        flat.push_back(static_cast<double>(row.size()));
+        flat.insert(flat.end(), row.begin(), row.end());
+    }
+    std::vector<std::vector<double>> rows;
+    for (const auto& bytes : all->gather(std::as_bytes(std::span(flat)))) {
+        std::vector<double> part(bytes.size() / sizeof(double));
+        std::memcpy(part.data(), bytes.data(), bytes.size());
+        for (std::size_t at = 0; at < part.size();) {
+            const auto size = static_cast<std::size_t>(part[at]);
+            rows.emplace_back(part.begin() + static_cast<std::ptrdiff_t>(at + 1),
+                              part.begin() + static_cast<std::ptrdiff_t>(at + 1 + size));
+            at += 1 + size;
+        }
+    }
+    return rows;
+}
+
+namespace internal {
+
+template <class Real>
+void add_numbers(std::span<Real> to, std::span<const Real> from) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[i];
+}
+
+}  // namespace internal
+
+/// Whether every process carries one whole subtree of the same height, and there are 2, 4, 8, ... of them.
+inline bool in_even_subtrees(int count, int shards) {
+    const auto power_of_two = [](int n) { return (n & (n - 1)) == 0; };
+    return shards % count == 0 && power_of_two(count) && power_of_two(shards / count);
+}
+
+/// The sum of one subtree a process, everywhere, in even subtrees: partners exchange halves, quarters, ..., so that
+/// each adds up its part of the numbers; then they collect the parts.
+template <class Real>
+void sum_by_halves(processes& all, std::span<Real> values, std::vector<Real>& room) {
+    struct part {
+        std::size_t first, count;
+        int partner;
+        std::size_t other, others;
+    };
+    std::vector<part> parts;
+    std::size_t first = 0, count = values.size();
+    room.resize((count + 1) / 2);
+    for (int apart = 1; apart < all.count(); apart *= 2) {
+        const int partner = all.rank() ^ apart;
+        const std::size_t lower = count / 2, upper = count - lower;
+        const bool low = all.rank() < partner;
+        const std::size_t mine = low ? lower : upper, theirs = low ? upper : lower;
+        const std::size_t at = low ? first : first + lower, away = low ? first + lower : first;
+        const std::span<Real> got = std::span(room).first(mine);
+        all.exchange(partner, std::as_bytes(values.subspan(away, theirs)), std::as_writable_bytes(got));
+        // The subtree with the lower shards comes first; a sum of two is the same either way.
+        internal::add_numbers(values.subspan(at, mine), std::span<const Real>(got));
+        parts.push_back({at, mine, partner, away, theirs});
+        first = at, count = mine;
+    }
+    for (std::size_t k = parts.size(); k-- > 0;)
+        all.exchange(parts[k].partner, std::as_bytes(values.subspan(parts[k].first, parts[k].count)),
+                     std::as_writable_bytes(values.subspan(parts[k].other, parts[k].others)));
+}
+
+/// The sum over all shards of the run in the tree of train/shards.hpp, everywhere; parts[k] are the numbers of shard
+/// mine.first + k, and parts[0] becomes the sum.
+template <class Real>
+void sum_from_shards(processes& all, const shard_range& mine, const std::vector<std::span<Real>>& parts,
+                     std::vector<Real>& room) {
+    const auto own = [&](int shard) { return shard >= mine.first && shard < mine.last; };
+    const auto part = [&](int shard) { return parts[static_cast<std::size_t>(shard - mine.first)]; };
+    const auto carrier = [&](int shard) {
+        int rank = 0;
+        while (shard >= shards_of(rank, all.count(), mine.all).last) ++rank;
+        return rank;
+    };
+    room.resize(parts[0].size());
+    add_in_order(mine.all, 1, [&](int to, int from) {
+        if (own(to) && own(from)) {
+            internal::add_numbers(part(to), std::span<const Real>(part(from)));
+        } else if (own(to)) {
+            all.exchange(carrier(from), {}, std::as_writable_bytes(std::span(room)));
+            internal::add_numbers(part(to), std::span<const Real>(room));
+        } else if (own(from)) {
+            all.exchange(carrier(to), std::as_bytes(part(from)), {});
+        }
+    });
+    all.broadcast(std::as_writable_bytes(parts[0]), 0);
+}
+
+}  // namespace engram
