@@ -33,8 +33,30 @@ function(engram_use_program)
   set(large ${sources})
   list(FILTER large INCLUDE REGEX "(runs|operations|environments)\\.cpp$")
   set_source_files_properties(${large} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  engram_use_mpi()
   target_link_libraries(engram_program PUBLIC engram::engram CLI11::CLI11 fmt::fmt
                                        PRIVATE $<TARGET_NAME_IF_EXISTS:engram_build_flags>)
+endfunction()
+
+# Several processes of a program train one model where MPI is: ENGRAM_MPI is AUTO, ON or OFF.
+function(engram_use_mpi)
+  set(ENGRAM_MPI AUTO CACHE STRING "Programs that mpirun and srun start as several processes: AUTO, ON or OFF")
+  if(NOT ENGRAM_MPI MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "engram: ENGRAM_MPI is '${ENGRAM_MPI}', expected AUTO, ON or OFF")
+  endif()
+  if(ENGRAM_MPI STREQUAL "OFF" OR (ENGRAM_MPI STREQUAL "AUTO" AND CMAKE_CROSSCOMPILING))
+    return()
+  endif()
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(NOT MPI_CXX_FOUND)
+    if(ENGRAM_MPI STREQUAL "ON")
+      message(FATAL_ERROR "engram: ENGRAM_MPI=ON needs Open MPI or MPICH, which were not found (Debian: libopenmpi-dev)")
+    endif()
+    return()
+  endif()
+  # What a launcher starts, MPI connects; the bindings of C++ that MPI has dropped are not wanted.
+  target_compile_definitions(engram_program PRIVATE ENGRAM_MPI OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  target_link_libraries(engram_program PRIVATE MPI::MPI_CXX)
 endfunction()
 
 # engram_use_device(): makes engram_program_<device>, which holds the runs on it, once a build.

@@ -36,7 +36,7 @@ struct smoothed_reward {
 /// The training of a run's agent: in phases, where its memory is trained before it acts, or in the run's mode.
 template <class Backend>
 std::unique_ptr<training> make_training(const configuration& config, const prepared_agent<Backend>& run) {
-    const loop_settings loop{static_cast<std::uint64_t>(config.seed), config.threads, config.steps};
+    const loop_settings loop{static_cast<std::uint64_t>(config.seed), config.threads, config.steps, config.others};
     const auto make = [&run, seed = loop.seed](int count, int first) {
         return make_environment(run.info.name, run.info.levels.front(), count, seed, static_cast<std::uint32_t>(first),
                                 run.options, run.stimuli);

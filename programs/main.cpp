@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include <engram/program/commands.hpp>
+#include <engram/program/launch.hpp>
 
 namespace engram {
 
@@ -37,28 +38,38 @@ template <int PackBytes>
 int run_program(ablation& model, int argc, char** argv) {
     // A file that may not grow is an error of write(), with a sentence, and no reason to die.
     std::signal(SIGXFSZ, SIG_IGN);
-    const auto say = [&](const std::exception& problem) {
-        std::fprintf(stderr, "engram-%s: %s\n", model.name().c_str(), problem.what());
+    std::unique_ptr<processes> others;
+    bool alike = true;  // all processes of a launch do the same
+    // What all say alike one of them says; one that fails alone ends the others.
+    const auto ended = [&](const char* problem, int code, bool all) {
+        if (!all || how_launched().rank == 0) std::fprintf(stderr, "engram-%s: %s\n", model.name().c_str(), problem);
+        if (!all && others) end_all_processes(code);
+        return code;
     };
     try {
         const auto a = parse_arguments(model.name(), argc, argv);
         if (!a) return 0;
-        if (a->command == "train") return train(model, *a);
+        if (a->command == "train") {
+            others = connect_processes();
+            alike = !others;
+            return train(model, *a, others.get());
+        }
+        require(how_launched().count == 1, a->command, ": one process does that, not ", how_launched().count);
         if (a->command == "evaluate") return evaluate(model, *a);
         if (a->command == "describe") return describe(model, *a);
         return sample(model, *a);
+    } catch (const agreed_run_error& problem) {
+        return ended(problem.what(), 1, true);
+    } catch (const agreed_error& problem) {
+        return ended(problem.what(), 2, true);
     } catch (const run_error& problem) {
-        say(problem);
-        return 1;
+        return ended(problem.what(), 1, alike);
     } catch (const error& problem) {
-        say(problem);
-        return 2;
+        return ended(problem.what(), 2, alike);
     } catch (const std::bad_alloc&) {
-        std::fprintf(stderr, "engram-%s: out of memory\n", model.name().c_str());
-        return 1;
+        return ended("out of memory", 1, alike);
     } catch (const std::exception& problem) {
-        say(problem);
-        return 1;
+        return ended(problem.what(), 1, alike);
     }
 }
 

@@ -23,8 +23,8 @@ public:
     explicit sequence_job(const configuration& config)
         : config_(config),
           run_(config),
-          training_({static_cast<std::uint64_t>(config.seed), config.threads, config.steps}, run_.learning, run_.source,
-                    config.run.sequence, config.run.optimiser) {}
+          training_({static_cast<std::uint64_t>(config.seed), config.threads, config.steps, config.others},
+                    run_.learning, run_.source, config.run.sequence, config.run.optimiser) {}
 
     void iterate() { training_.iterate(); }
     std::int64_t steps() const { return training_.steps(); }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
 #include <thread>
 
 #include <engram/program/commands.hpp>
+#include <engram/program/launch.hpp>
 #include <engram/program/run_files.hpp>
 
 namespace engram {
@@ -66,22 +68,46 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     if (a.threads)
         config.threads = parse<int>("--threads", *a.threads);
     else if (!again)
-        config.threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, rows);
+        config.threads = config.others ? 1 : std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, rows);
     // A run keeps its shards, whatever number of threads carries it later.
     int& shards = sequences ? config.run.sequence.shards : config.run.rollout.shards;
-    if (shards == 0 && config.mode == "synchronous" && config.threads > 0 && config.threads <= rows)
-        shards = config.threads;
+    const std::int64_t carried = std::int64_t{config.threads} * (config.others ? config.others->count() : 1);
+    if (shards == 0 && config.mode == "synchronous" && config.threads > 0 && carried <= rows)
+        shards = static_cast<int>(carried);
 }
 
 }  // namespace
 
-int train(ablation& model, const arguments& a) {
+int train(ablation& model, const arguments& a, processes* others) {
     catch_interrupts();
     configuration config(model);
+    config.others = others;
     run_paths paths;
-    configure(config, a, paths);
+    // One process reads the command line and the run's folder; the others are told.
+    const bool first = !others || others->rank() == 0;
+    std::string trouble;
+    try {
+        if (first) configure(config, a, paths);
+        require(!others || config.device == "cpu", "--device ", config.device,
+                ": several processes train on the host alone");
+    } catch (const error& problem) {
+        if (!others) throw;
+        trouble = problem.what();
+    }
+    agree(others, trouble);
+    if (others) {
+        const std::string told = first_text(others, first ? config.to_json().dump() : "");
+        if (!first) config.from_json(parse_json(told, "the first process"), "the first process");
+        const std::string mine = message(library_version(), " ", pack_bytes);
+        const auto all = others->gather(std::as_bytes(std::span(mine)));
+        for (std::size_t rank = 1; rank < all.size(); ++rank)
+            if (all[rank] != all[0])
+                throw agreed_error(message("process ", rank,
+                                           " is of another version or instruction set than process 0; "
+                                           "expected the same program everywhere"));
+    }
     if (a.dry_run) {
-        std::fputs(json_text(config.to_json()).c_str(), stdout);
+        if (first) std::fputs(json_text(config.to_json()).c_str(), stdout);
         return 0;
     }
     return find_device(model, config.device).train(config, paths, a);

@@ -17,6 +17,7 @@
 #include <engram/evaluate/level_curve.hpp>
 #include <engram/io/event_file.hpp>
 #include <engram/program/commands.hpp>
+#include <engram/program/launch.hpp>
 #include <engram/program/progress.hpp>
 #include <engram/program/run_files.hpp>
 
@@ -46,15 +47,28 @@ inline process_use used_so_far() {
 template <class Job>
 class training_run {
 public:
+    /// Of several processes all train, and the first one reads, writes, shows and judges.
     training_run(const configuration& config, const run_paths& paths, const arguments& a)
-        : config_(config), paths_(paths), quiet_(a.quiet), job_(config) {
-        const bool has_checkpoint = file_exists(paths.checkpoint());
+        : config_(config),
+          paths_(paths),
+          first_(!config.others || config.others->rank() == 0),
+          quiet_(a.quiet || !first_),
+          job_(begin(config)) {
+        agree(config.others, "");
+        alike([&] { open(a); });
+    }
+
+private:
+    void open(const arguments& a) {
+        const configuration& config = config_;
+        const run_paths& paths = paths_;
+        const bool has_checkpoint = any_of_them(config.others, first_ && file_exists(paths.checkpoint()));
         if (has_checkpoint && !a.resume)
             fail(paths.folder,
                  " already holds a run with a checkpoint; continue it with --resume or choose another --out");
         if (has_checkpoint) {
             load();
-            if (file_exists(paths.config())) {
+            if (first_ && file_exists(paths.config())) {
                 // Runs end on whole updates, a little behind what they were begun for: that number asks for no more.
                 const auto begun = read_json(paths.config()).value("steps", std::int64_t{0});
                 require(config.steps >= std::min(begun, job_.steps()), "--steps ", config.steps, ": the run in ",
@@ -63,6 +77,7 @@ public:
             }
         } else if (!config.weights.empty())
             begin_with(config.weights);
+        if (!first_) return;
         make_folder(paths.folder + "/checkpoint");
         remove_leftovers(paths);
         const bool writes_events = a.tensorboard || (a.resume && file_exists(paths.events()));
@@ -88,12 +103,13 @@ public:
         }
     }
 
+public:
     int go() {
-        config_.note_slow_products();
+        if (first_) config_.note_slow_products();
         const auto start = clock::now();
         row_start_ = start;
         row_first_step_ = job_.steps();
-        saved_step_ = file_exists(paths_.checkpoint()) ? job_.steps() : -1;
+        saved_step_ = first_ && file_exists(paths_.checkpoint()) ? job_.steps() : -1;
         const bool trains = job_.steps() < config_.steps;
         const auto seconds = [&] {
             return seconds_before_ + std::chrono::duration<double>(clock::now() - start - evaluating_).count();
@@ -103,15 +119,20 @@ public:
         } catch (const error& problem) {
             const std::string kept =
                 saved_step_ >= 0 ? message("; the checkpoint of step ", saved_step_, " is kept") : "";
+            // What is not finite all processes find alike; anything else is one's own.
+            if (config_.others && dynamic_cast<const agreed_error*>(&problem))
+                throw agreed_run_error(problem.what() + kept);
             throw run_error(problem.what() + kept);
         }
-        if (interrupted()) {
+        if (stopped_) {
+            if (!first_) return 130;
             std::fprintf(stderr,
                          "engram-%s: interrupted at step %lld; continue with: engram-%s train --resume --out %s\n",
                          config_.model().name().c_str(), static_cast<long long>(job_.steps()),
                          config_.model().name().c_str(), paths_.folder.c_str());
             return 130;
         }
+        if (!first_) return 0;
         const bool evaluated = !trains && summary_.contains("levels") && !summary_["levels"].empty();
         try {
             if (config_.evaluation_episodes > 0 && !evaluated) {
@@ -138,10 +159,12 @@ private:
         const std::int64_t row_interval = std::max(5 * job_.steps_an_update(), config_.steps / 400);
         std::int64_t next_row = after(row_interval), next_checkpoint = after(config_.checkpoint_every);
         evaluate_if_due();  // a run that was interrupted while it evaluated left that to its next part
-        while (job_.steps() < config_.steps && !interrupted()) {
+        stopped_ = any_of_them(config_.others, interrupted());
+        while (job_.steps() < config_.steps && !stopped_) {
             job_.iterate();
             evaluate_if_due();
-            const bool last = job_.steps() >= config_.steps || interrupted();
+            stopped_ = any_of_them(config_.others, interrupted());
+            const bool last = job_.steps() >= config_.steps || stopped_;
             if (job_.steps() >= next_row || last) {
                 write_row();
                 next_row = after(row_interval);
@@ -155,7 +178,7 @@ private:
         }
         // A life that ended between the checkpoint and the summary has left an older summary, and its scores.
         const bool summarised = summary_.value("steps", std::int64_t{-1}) == job_.steps();
-        if (saved_step_ != job_.steps() || !summarised) save(seconds());
+        if (any_of_them(config_.others, first_ && (saved_step_ != job_.steps() || !summarised))) save(seconds());
     }
 
     /// Evaluates once a multiple of the interval has been reached since the last rows of levels.csv. It comes before
@@ -164,7 +187,7 @@ private:
     void evaluate_if_due() {
         if constexpr (requires { job_.score_levels(1); }) {
             const std::int64_t every = config_.evaluate_every;
-            if (every == 0 || job_.steps() / every <= evaluated_step_ / every) return;
+            if (!first_ || every == 0 || job_.steps() / every <= evaluated_step_ / every) return;
             const auto start = clock::now();
             const auto rows =
                 job_.score_levels(static_cast<int>(std::min<std::int64_t>(config_.evaluate_episodes, 1'000'000)));
@@ -180,6 +203,7 @@ private:
 
     void write_row() {
         const metrics_row now = job_.take_row();
+        if (!first_) return;
         std::vector<double> row{static_cast<double>(job_.steps()), static_cast<double>(job_.updates())};
         row.insert(row.end(), now.values.begin(), now.values.end());
         const auto time = clock::now();
@@ -216,11 +240,12 @@ private:
             require(bad < 0, "training stopped at step ", job_.steps(), ": entry ", bad, " of ", e.name,
                     " is not finite");
         }
-        metrics_->flush();
+        if (metrics_) metrics_->flush();
         if (levels_) levels_->flush();
         if (events_) events_->flush();
         safetensors file;
         job_.save(file);
+        if (!first_) return;
         stamp_checkpoint(file, config_);
         file.write(paths_.checkpoint());
         saved_step_ = job_.steps();
@@ -248,8 +273,26 @@ private:
         write_json(paths_.summary(), summary_);
     }
 
+    /// A file that the first process reads.
+    safetensors read(const std::string& path) const {
+        if (!config_.others) return safetensors::read(path);
+        bytes content;
+        std::string trouble;
+        try {
+            if (first_) content = read_file(path);
+        } catch (const error& problem) {
+            trouble = problem.what();
+        }
+        agree(config_.others, trouble);
+        std::uint64_t size = content.size();
+        config_.others->broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+        content.resize(size);
+        config_.others->broadcast(std::as_writable_bytes(std::span(content)), 0);
+        return safetensors::from_bytes(content, path);
+    }
+
     void load() {
-        const auto file = safetensors::read(paths_.checkpoint());
+        const auto file = read(paths_.checkpoint());
         check_checkpoint(file, config_, true);
         job_.load(file);
     }
@@ -258,8 +301,9 @@ private:
     /// averages are weights too; statistics of batches are gathered anew.
     void begin_with(const std::string& folder) {
         const run_paths other{folder};
-        require(file_exists(other.checkpoint()), "--weights ", folder, ": there is no checkpoint in this folder");
-        const auto from = safetensors::read(other.checkpoint());
+        require(any_of_them(config_.others, first_ && file_exists(other.checkpoint())), "--weights ", folder,
+                ": there is no checkpoint in this folder");
+        const auto from = read(other.checkpoint());
         const auto& ablation = from.text_at("ablation");
         require(ablation == config_.model().name(), "--weights ", folder, ": this is a run of engram-", ablation,
                 ", expected one of engram-", config_.model().name());
@@ -274,10 +318,36 @@ private:
         job_.load(own);
     }
 
+    /// What body throws in some process all throw.
+    template <class Body>
+    void alike(Body body) {
+        std::string trouble;
+        try {
+            return (void)(body(), agree(config_.others, ""));
+        } catch (const agreed_error&) {
+            throw;
+        } catch (const error& problem) {
+            if (!config_.others) throw;
+            trouble = problem.what();
+        }
+        agree(config_.others, trouble);
+    }
+    static Job begin(const configuration& config) {
+        try {
+            return Job(config);
+        } catch (const error& problem) {
+            if (!config.others) throw;
+            agree(config.others, problem.what());
+            throw;
+        }
+    }
+
     const configuration& config_;
     run_paths paths_;
+    bool first_;
     bool quiet_;
     Job job_;
+    bool stopped_ = false;              // some process was interrupted
     std::vector<std::string> columns_;  // of metrics.csv
     std::optional<metrics_file> metrics_, levels_;
     std::optional<event_file> events_;

@@ -16,8 +16,8 @@ struct run_error : error {
     using error::error;
 };
 
-/// Trains, writes the run folder, evaluates.
-int train(ablation& model, const arguments& a);
+/// Trains, writes the run folder, evaluates; `others`: with other processes, of which the first one writes.
+int train(ablation& model, const arguments& a, processes* others = nullptr);
 /// Evaluates a run's last checkpoint.
 int evaluate(ablation& model, const arguments& a);
 /// Policies, parameters, settings with where their values come from, and tasks.

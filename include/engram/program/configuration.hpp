@@ -48,6 +48,7 @@ public:
     // The folder of the run whose weights this one begins with; empty: its own, drawn from the seed.
     std::string weights;
     int threads = 1;
+    processes* others = nullptr;  // that train with this one; never written
     run_settings run;
 
     ablation& model() const { return *model_; }

@@ -117,7 +117,7 @@ public:
         window.gradient_norm = optimiser_.norm(learner_.executor());
         for (const auto& [what, number] :
              {std::pair{"loss", window.loss}, std::pair{"gradient norm", window.gradient_norm}})
-            if (!std::isfinite(number)) stop_training(steps_, what, number, learner_.first_non_finite());
+            if (!std::isfinite(number)) refuse_update<Backend>(steps_, what, number, {&learner_});
         return window;
     }
     /// Brings the weights into the agent's store.

@@ -37,6 +37,11 @@ public:
     virtual std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes) = 0;
 };
 
+/// An error that all processes throw alike: one of them says it.
+struct agreed_error : error {
+    using error::error;
+};
+
 /// Shards first ... last - 1 of `all`.
 struct shard_range {
     int first = 0, last = 0, all = 0;

@@ -21,12 +21,6 @@
 
 namespace engram {
 
-/// Throws the sentence with which training ends at a number that is not finite; `where` is the value it came from.
-[[noreturn]] inline void stop_training(std::int64_t step, const char* what, double number, const std::string& where) {
-    fail("training stopped at step ", step, ": the ", what, " is ", number,
-         "; first non-finite value: ", where.empty() ? std::string("a gradient") : where);
-}
-
 /// The sum of the programs' gradients over all shards, in the first one's place; `each` neighbouring programs are a
 /// shard, all of them the shards `mine`. Threads take parts of the numbers, whose order of summation is that of the
 /// shards.
@@ -106,7 +100,12 @@ template <class Backend>
     std::string where;
     for (auto* p : programs)
         if (where.empty()) where = p->first_non_finite();
-    stop_training(step, what, number, first_text(others, where));
+    where = first_text(others, where);
+    const std::string sentence =
+        message("training stopped at step ", step, ": the ", what, " is ", number,
+                "; first non-finite value: ", where.empty() ? std::string("a gradient") : where);
+    if (others) throw agreed_error(sentence);
+    fail(sentence);
 }
 
 template <class Backend>
