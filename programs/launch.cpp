@@ -56,16 +56,16 @@ public:
             in = in.subspan(static_cast<std::size_t>(got));
         }
     }
-    void broadcast(std::span<std::byte> bytes, int root) override {
-        while (!bytes.empty()) {
-            const int part = piece(bytes.size());
-            MPI_Bcast(bytes.data(), part, MPI_BYTE, root, MPI_COMM_WORLD);
-            bytes = bytes.subspan(static_cast<std::size_t>(part));
+    void broadcast(std::span<std::byte> what, int root) override {
+        while (!what.empty()) {
+            const int part = piece(what.size());
+            MPI_Bcast(what.data(), part, MPI_BYTE, root, MPI_COMM_WORLD);
+            what = what.subspan(static_cast<std::size_t>(part));
         }
     }
-    std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes) override {
+    std::vector<std::vector<std::byte>> gather(std::span<const std::byte> what) override {
         const auto n = static_cast<std::size_t>(count_);
-        const long long own = static_cast<long long>(bytes.size());
+        const long long own = static_cast<long long>(what.size());
         std::vector<long long> sizes(n);
         MPI_Allgather(&own, 1, MPI_LONG_LONG, sizes.data(), 1, MPI_LONG_LONG, MPI_COMM_WORLD);
         std::vector<std::vector<std::byte>> all(n);
@@ -75,7 +75,7 @@ public:
             std::vector<int> counts(sizes.begin(), sizes.end()), begins(n);
             for (std::size_t i = 1; i < n; ++i) begins[i] = begins[i - 1] + counts[i - 1];
             std::vector<std::byte> flat(static_cast<std::size_t>(total));
-            MPI_Allgatherv(bytes.data(), static_cast<int>(own), MPI_BYTE, flat.data(), counts.data(), begins.data(),
+            MPI_Allgatherv(what.data(), static_cast<int>(own), MPI_BYTE, flat.data(), counts.data(), begins.data(),
                            MPI_BYTE, MPI_COMM_WORLD);
             for (std::size_t i = 0; i < n; ++i)
                 all[i].assign(flat.begin() + begins[i], flat.begin() + begins[i] + counts[i]);
@@ -83,7 +83,7 @@ public:
         }
         for (std::size_t i = 0; i < n; ++i) {
             all[i].resize(static_cast<std::size_t>(sizes[i]));
-            if (static_cast<int>(i) == rank_) std::copy(bytes.begin(), bytes.end(), all[i].begin());
+            if (static_cast<int>(i) == rank_) std::copy(what.begin(), what.end(), all[i].begin());
             broadcast(all[i], static_cast<int>(i));
         }
         return all;

@@ -292,7 +292,7 @@ private:
     }
 
     void load() {
-        const auto file = read(paths_.checkpoint());
+        const safetensors file = read(paths_.checkpoint());
         check_checkpoint(file, config_, true);
         job_.load(file);
     }
@@ -303,7 +303,7 @@ private:
         const run_paths other{folder};
         require(any_of_them(config_.others, first_ && file_exists(other.checkpoint())), "--weights ", folder,
                 ": there is no checkpoint in this folder");
-        const auto from = read(other.checkpoint());
+        const safetensors from = read(other.checkpoint());
         const auto& ablation = from.text_at("ablation");
         require(ablation == config_.model().name(), "--weights ", folder, ": this is a run of engram-", ablation,
                 ", expected one of engram-", config_.model().name());

@@ -63,13 +63,13 @@ public:
         if (!out.empty()) post_->put(rank_, partner, out);
         if (!in.empty()) copy(post_->take(partner, rank_), in);
     }
-    void broadcast(std::span<std::byte> bytes, int root) override {
-        if (rank_ != root) return copy(post_->take(root, rank_), bytes);
+    void broadcast(std::span<std::byte> what, int root) override {
+        if (rank_ != root) return copy(post_->take(root, rank_), what);
         for (int to = 0; to < count(); ++to)
-            if (to != root) post_->put(root, to, bytes);
+            if (to != root) post_->put(root, to, what);
     }
-    std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes) override {
-        for (int to = 0; to < count(); ++to) post_->put(rank_, to, bytes);
+    std::vector<std::vector<std::byte>> gather(std::span<const std::byte> mine) override {
+        for (int to = 0; to < count(); ++to) post_->put(rank_, to, mine);
         std::vector<std::vector<std::byte>> all;
         for (int from = 0; from < count(); ++from) all.push_back(post_->take(from, rank_));
         return all;

@@ -32,9 +32,9 @@ public:
     /// Sends to and receives from one partner at the same time; either part may be empty.
     virtual void exchange(int partner, std::span<const std::byte> out, std::span<std::byte> in) = 0;
     /// The bytes of `root`, everywhere.
-    virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+    virtual void broadcast(std::span<std::byte> what, int root) = 0;
     /// Everybody's bytes, everywhere, by rank.
-    virtual std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes) = 0;
+    virtual std::vector<std::vector<std::byte>> gather(std::span<const std::byte> mine) = 0;
 };
 
 /// An error that all processes throw alike: one of them says it.
@@ -75,9 +75,9 @@ inline std::vector<std::vector<double>> rows_of_all(processes* all, const std::v
         flat.insert(flat.end(), row.begin(), row.end());
     }
     std::vector<std::vector<double>> rows;
-    for (const auto& bytes : all->gather(std::as_bytes(std::span(flat)))) {
-        std::vector<double> part(bytes.size() / sizeof(double));
-        std::memcpy(part.data(), bytes.data(), bytes.size());
+    for (const auto& sent : all->gather(std::as_bytes(std::span(flat)))) {
+        std::vector<double> part(sent.size() / sizeof(double));
+        if (!sent.empty()) std::memcpy(part.data(), sent.data(), sent.size());
         for (std::size_t at = 0; at < part.size();) {
             const auto size = static_cast<std::size_t>(part[at]);
             rows.emplace_back(part.begin() + static_cast<std::ptrdiff_t>(at + 1),
