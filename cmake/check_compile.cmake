@@ -14,8 +14,12 @@ list(REMOVE_DUPLICATES SYSTEM)
 list(REMOVE_ITEM SYSTEM "${INCLUDE}" "/usr/include" "")
 list(TRANSFORM SYSTEM PREPEND "-isystem")
 string(REPLACE "|" ";" WARNINGS "${WARNINGS}")
+string(REPLACE "|" ";" COLLECTION "${COLLECTION}")
+if(MODE STREQUAL "clang")
+  set(COLLECTION)
+endif()
 # -Wpedantic, which takes an extension away, is of all or of none that share what has been parsed.
-set(common "${COMPILER}" -std=c++20 -Wpedantic "-I${INCLUDE}" ${SYSTEM})
+set(common "${COMPILER}" -std=c++20 -Wpedantic ${COLLECTION} "-I${INCLUDE}" ${SYSTEM})
 set(command ${common} -fsyntax-only)
 
 # What SOURCE includes first by whatever way has been parsed; every other header of the library it parses itself.

@@ -26,15 +26,22 @@ function(engram_use_program)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../programs/*.cpp")
   list(FILTER sources EXCLUDE REGEX "/emulated_[a-z_]+.cpp$")
+  # Instances that headers declare `extern` where this library is linked.
+  set(instances ${sources})
+  list(FILTER instances INCLUDE REGEX "/(operations|environments|json)\\.cpp$")
+  list(REMOVE_ITEM sources ${instances})
+  add_library(engram_compiled STATIC EXCLUDE_FROM_ALL ${instances})
+  target_compile_definitions(engram_compiled INTERFACE ENGRAM_COMPILED_JSON)
+  target_link_libraries(engram_compiled PUBLIC engram::engram PRIVATE $<TARGET_NAME_IF_EXISTS:engram_build_flags>)
   add_library(engram_program STATIC EXCLUDE_FROM_ALL ${sources})
   add_library(engram::program ALIAS engram_program)
-  # Small sources share a unit: most of each would be the headers. Training and the operations are units of their own.
+  # Small sources share a unit: most of each would be the headers. Training is in units of its own.
   set_target_properties(engram_program PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   set(large ${sources})
-  list(FILTER large INCLUDE REGEX "(runs|operations|environments)\\.cpp$")
+  list(FILTER large INCLUDE REGEX "runs\\.cpp$")
   set_source_files_properties(${large} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   engram_use_mpi()
-  target_link_libraries(engram_program PUBLIC engram::engram CLI11::CLI11 fmt::fmt
+  target_link_libraries(engram_program PUBLIC engram_compiled engram::engram CLI11::CLI11 fmt::fmt
                                        PRIVATE $<TARGET_NAME_IF_EXISTS:engram_build_flags>)
 endfunction()
 

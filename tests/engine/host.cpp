@@ -1,4 +1,7 @@
+#ifndef ENGRAM_WITH_PROGRAMS  // whose float operations are in engram_compiled
 #define ENGRAM_COMPILE_OPERATIONS
+#endif
+#define ENGRAM_COMPILE_HOST
 #include "host.hpp"
 
 namespace engram {

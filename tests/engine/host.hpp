@@ -4,7 +4,7 @@
 
 #include <engram/program/compiled_operations.hpp>
 
-#ifndef ENGRAM_COMPILE_OPERATIONS
+#ifndef ENGRAM_COMPILE_HOST
 namespace engram {
 
 extern template class parameters<double>;

@@ -28,7 +28,7 @@ if [[ ! -x $fuzzer || -n $(find include programs tests/fuzz -name '*.[ch]pp' -ne
     "${ENGRAM_CLANG:-clang++}" -std=c++20 -O1 -g -DBOOST_ALL_NO_LIB -DFMT_SHARED \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
         -I include -isystem /usr/include/eigen3 tests/fuzz/libfuzzer.cpp programs/arguments.cpp programs/configuration.cpp \
-        "$build/programs/libengram_program.a" -lfmt -lz -lpthread -o "$fuzzer"
+        "$build/programs/libengram_program.a" "$build/programs/libengram_compiled.a" -lfmt -lz -lpthread -o "$fuzzer"
 fi
 # Stacks of every allocation cost a third of the time, and the input that is kept gives them again. What was given back
 # stays forbidden for 32 MB of it: longer than an input lasts, and a quarter of the pages of the default.

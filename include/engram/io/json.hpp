@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -29,22 +30,24 @@ using json = nlohmann::ordered_json;
 /// Whoever walks through a value may recurse: nothing here is nested deeper.
 inline constexpr int deepest_json = 100;
 
-/// The value that `text` means; `source` is what errors call it, for example a file's name.
-inline json parse_json(std::string_view text, std::string_view source) {
+/// The value that `text` means; `source` is what errors call it, for example a file's name. This and json_text() are
+/// templates so that a build can compile nlohmann's parser once (ENGRAM_COMPILED_JSON); in others they are as inline functions.
+template <typename Json = json>
+Json parse_json(std::string_view text, std::string_view source) {
     std::vector<std::set<std::string>> open_objects;
-    const auto watch = [&](int depth, nlohmann::detail::parse_event_t event, json& value) {
+    const auto watch = [&](int depth, nlohmann::detail::parse_event_t event, Json& value) {
         using event_t = nlohmann::detail::parse_event_t;
         require(depth <= deepest_json, source, ": nested deeper than ", deepest_json, " levels");
         if (event == event_t::object_start) open_objects.emplace_back();
         if (event == event_t::object_end) open_objects.pop_back();
         if (event == event_t::key) {
-            const std::string key = value.get<std::string>();
+            const auto key = value.template get<std::string>();
             require(open_objects.back().insert(key).second, source, ": the key '", key, "' occurs twice");
         }
         return true;
     };
     try {
-        return json::parse(text, watch);
+        return Json::parse(text, watch);
     } catch (const nlohmann::json::parse_error& problem) {
         require(problem.byte <= text.size(), source, ": not valid JSON: it ends too early, at byte ", text.size());
         fail(source, ": not valid JSON at byte ", problem.byte, " of ", text.size());
@@ -53,6 +56,10 @@ inline json parse_json(std::string_view text, std::string_view source) {
     }
 }
 
+#ifdef ENGRAM_COMPILED_JSON  // who defines it links both: programs/json.cpp
+extern template json parse_json(std::string_view, std::string_view);
+#endif
+
 /// A file's content; throws a sentence with the place of what cannot be read.
 inline json read_json(const std::string& path) {
     const bytes content = read_file(path);
@@ -60,9 +67,14 @@ inline json read_json(const std::string& path) {
 }
 
 /// Text of a JSON value, indented, ending in a newline. Bytes that are not UTF-8 are replaced by U+FFFD.
-inline std::string json_text(const json& value) {
-    return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+template <typename Json = json>
+std::string json_text(const std::type_identity_t<Json>& value) {
+    return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
+
+#ifdef ENGRAM_COMPILED_JSON
+extern template std::string json_text(const json&);
+#endif
 
 /// Writes the file whole or not at all.
 inline void write_json(const std::string& path, const json& value) {

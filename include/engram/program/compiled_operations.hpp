@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The operations of the library, float on the CPU, compiled once in engram_program: a program of one agent then holds
+// The operations of the library, float on the CPU, compiled once in engram_compiled: a program of one agent then holds
 // its trace and links the rest, which makes it compile in a third of the time.
 //
 // An operation's kernels are instantiated by its virtual bind() alone, so declaring the operation extern leaves them

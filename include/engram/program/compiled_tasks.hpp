@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The environments and sequences of the registries, compiled once in engram_program: whatever asks for a task by its
+// The environments and sequences of the registries, compiled once in engram_compiled: whatever asks for a task by its
 // name would otherwise hold all of them, and half of its compile time would be theirs.
 //
 // One that is missing here is compiled where it is used, as everywhere else.
