@@ -89,7 +89,9 @@ public:
     using programs = std::vector<program<Backend>*>;
 
     training_context(const loop_settings& s, const optimiser_settings& o, std::shared_ptr<parameters<real>> store)
-        : settings(s), optimiser(o, *store), store_(std::move(store)), pool_(std::max(1, s.threads)) {}
+        : settings(s), optimiser(o, *store), store_(std::move(store)), pool_(std::max(1, s.threads)) {
+        require(!device_backend<Backend> || !s.others, "several processes train on the host alone, not on a device");
+    }
 
     const loop_settings settings;
     optimiser_of<Backend> optimiser;
