@@ -16,7 +16,7 @@ list(TRANSFORM SYSTEM PREPEND "-isystem")
 string(REPLACE "|" ";" WARNINGS "${WARNINGS}")
 string(REPLACE "|" ";" COLLECTION "${COLLECTION}")
 if(MODE STREQUAL "clang")
-  set(COLLECTION)
+  set(COLLECTION "")
 endif()
 # -Wpedantic, which takes an extension away, is of all or of none that share what has been parsed.
 set(common "${COMPILER}" -std=c++20 -Wpedantic ${COLLECTION} "-I${INCLUDE}" ${SYSTEM})
