@@ -10,10 +10,11 @@
 
 namespace engram {
 
-/// How a launcher started this process, by the variables that it sets; one of one without a launcher.
+/// A process among those of a launch.
 struct launched {
     int rank = 0, count = 1;
 };
+/// How a launcher started this process, by the variables that it sets; one of one without a launcher.
 launched how_launched();
 
 /// What connects the processes of a launch; null for one alone. Throws, with one sentence, where a launcher has started
