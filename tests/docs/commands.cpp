@@ -142,7 +142,10 @@ public:
         dev_ = output_of((root() / "dev").string() + " help");
     }
 
-    void check(const command& c) {
+    void check(command c) {
+        // What a launcher starts is a command of its own.
+        if (c.words[0] == "mpirun" && c.words.size() > 3 && c.words[1] == "-n")
+            c.words.erase(c.words.begin(), c.words.begin() + 3);
         const auto& name = c.words[0];
         const auto last = name.substr(name.rfind('/') + 1);
         if (name == "./dev") return check_dev(c);
