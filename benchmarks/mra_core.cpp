@@ -14,6 +14,8 @@
 #include <numeric>
 #include <set>
 
+#include <engram/operations/softmax.hpp>
+
 #include "mra_core.hpp"
 
 namespace {
