@@ -1,4 +1,4 @@
-// Trains an agent whose memory is examples/own_memory.hpp on arbitrary visuomotor mapping, through the public trainer,
+// Trains an agent whose memory is examples/own_memory.hpp on arbitrary visuomotor mapping, through the public loop,
 // and prints its reward: a memoryless agent stays below 30 of 50, this one passes 48 within 500,000 steps (half a
 // minute).
 //

@@ -245,11 +245,11 @@ private:
         if (events_) events_->flush();
         safetensors file;
         job_.save(file);
+        const process_use used = used_by_all();
         if (!first_) return;
         stamp_checkpoint(file, config_);
         file.write(paths_.checkpoint());
         saved_step_ = job_.steps();
-        const process_use used = used_so_far();
         json summary = {{"engram", library_version()},
                         {"ablation", config_.model().name()},
                         {"task", config_.task},
@@ -271,6 +271,17 @@ private:
         job_.describe_training(summary);
         summary_ = std::move(summary);
         write_json(paths_.summary(), summary_);
+    }
+
+    /// Of all processes that train together.
+    process_use used_by_all() const {
+        const process_use own = used_so_far();
+        process_use all;
+        for (const auto& use : rows_of_all(config_.others, {{own.cpu_seconds, own.peak_bytes}})) {
+            all.cpu_seconds += use[0];
+            all.peak_bytes += use[1];
+        }
+        return all;
     }
 
     /// A file that the first process reads.

@@ -5,7 +5,7 @@
 //
 // The rest is included by name, for environments and files alone would make this include half as long again: environments
 // and sequences (<engram/tasks.hpp>, or one of engram/task), their lists by name (<engram/task/registry.hpp>,
-// <engram/task/sequence_registry.hpp>, <engram/task/time_step.hpp>), files (engram/io), trainers and checkpoints
+// <engram/task/sequence_registry.hpp>, <engram/task/time_step.hpp>), files (engram/io), training and checkpoints
 // (engram/train), and what reports (engram/evaluate) and programs (engram/program) are made of.
 
 #include <engram/version.hpp>

@@ -79,7 +79,7 @@ TEST_CASE("the sentence names what was asked for and what is free") {
     CHECK(emulated_memory::used == before);
 }
 
-TEST_CASE("weights, the arena and gradients, the optimiser's moments, environments and a whole trainer are refused") {
+TEST_CASE("weights, the arena and gradients, the optimiser's moments, environments and a whole training are refused") {
     auto a = traced();
     refuses([&] { return std::make_unique<device_weights<device>>(a.store->flat_size()); });
     const auto kept = device_weights<device>::of(*a.store);

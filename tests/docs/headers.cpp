@@ -25,7 +25,7 @@ std::vector<std::string> included_by(const std::string& header) {
 
 /// What is included by name.
 bool left_out(const std::string& header) {
-    // Files, trainers, reports, programs and devices: whole folders.
+    // Files, training, reports, programs and devices: whole folders.
     for (const char* folder : {"engram/io/", "engram/train/", "engram/evaluate/", "engram/program/", "engram/device/"})
         if (header.starts_with(folder)) return true;
     static const std::set<std::string> instances_of_every_environment{

@@ -129,8 +129,8 @@ private:
     void fill(engram::program<Backend>& p, std::int64_t iteration) {
         const int rows = p.options().batch;
         for (int b = 0; b < rows; ++b) {
-            engram::philox draw(seed_, engram::stream_id("log", static_cast<std::uint32_t>(p.options().first_row + b)) +
-                                           static_cast<std::uint64_t>(iteration));
+            const auto number = iteration * batch_ + p.options().first_row + b;
+            engram::philox draw(seed_, engram::stream_id("log", 0) + static_cast<std::uint64_t>(number));
             const auto& episode = (*log_)[static_cast<std::size_t>(draw.below(static_cast<int>(log_->size())))];
             for (int t = 0; t < steps_; ++t) {
                 const auto at = static_cast<std::size_t>(t),

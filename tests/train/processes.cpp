@@ -10,20 +10,12 @@
 #include <mutex>
 #include <thread>
 
-#include <engram/encoder/mlp.hpp>
-#include <engram/memory/ntm.hpp>
-#include <engram/train/truncated_update.hpp>
-
-#include "generated_echo.hpp"
+#include "every_update.hpp"
 #include "same_file.hpp"
-#include "small_phases.hpp"
-#include "small_run.hpp"
-#include "unrolled_copy.hpp"
+
+using namespace every_update;
 
 namespace {
-
-using namespace engram;
-using backend = cpu<float>;
 
 /// Where threads leave each other bytes: a box for each sender and receiver.
 class post {
@@ -104,16 +96,9 @@ void as_processes(int count, Body body) {
         if (f) std::rethrow_exception(f);
 }
 
-constexpr int shards = 8;
-
 struct outcome {
     safetensors middle, end;
     training_window window;
-};
-
-struct one_run {
-    std::shared_ptr<void> models;
-    std::unique_ptr<training> loop;
 };
 
 /// What `count` processes of `threads` threads make of a run: begun from a checkpoint, if there is one.
@@ -126,12 +111,12 @@ outcome trained(Make make, int count, int threads, int half, const safetensors* 
         if (from)
             run.loop->load(*from);
         else
-            for (int i = 0; i < half; ++i) run.loop->iterate();
+            iterate(*run.loop, half);
         (void)run.loop->take_window();
-        run.loop->save(own.middle);
-        for (int i = 0; i < half; ++i) run.loop->iterate();
+        own.middle = saved(*run.loop);
+        iterate(*run.loop, half);
         own.window = run.loop->take_window();
-        run.loop->save(own.end);
+        own.end = saved(*run.loop);
         if (self.rank() == count - 1) result = std::move(own);  // every process has the whole
     });
     return result;
@@ -163,52 +148,20 @@ void is_one_run(Make make, int half = 3) {
 }  // namespace
 
 TEST_CASE("acting") {
-    for (const int epochs : {1, 2})
-        is_one_run(
-            [=](const loop_settings& loop) {
-                auto model = std::make_shared<traced_agent<backend>>(small::trace());
-                acting_settings s;
-                s.rollout = {
-                    .environments = 16, .unroll = 7, .epochs = epochs, .minibatches = epochs, .shards = shards};
-                s.optimiser.learning_rate = 1e-3;
-                return one_run{
-                    model, std::make_unique<training_loop<acting_update<backend>>>(loop, *model, small::maker(), s)};
-            },
-            8);  // 56 steps: past the end of an episode of 50
+    // 56 steps: past the end of an episode of 50.
+    for (const int epochs : {1, 2}) is_one_run([=](const loop_settings& loop) { return acting(loop, epochs); }, 8);
 }
 
 TEST_CASE("sequences") {
-    using generative = device_run::generative<mlp, ntm>;
-    is_one_run([](const loop_settings& loop) {
-        auto model = std::make_shared<traced_agent<backend>>(generative::trace<backend>(
-            device_run::small_settings<generative>(), shape_of(device_run::task->info()), 1));
-        return one_run{model, std::make_unique<training_loop<sequence_update<backend>>>(
-                                  loop, *model, device_run::task, sequence_settings{.batch = 12, .shards = shards},
-                                  optimiser_settings{})};
-    });
+    is_one_run(sequences);
 }
 
 TEST_CASE("unrolls of sequences") {
-    using device_run::truncated;
-    is_one_run([source = device_run::copying()](const loop_settings& loop) {
-        auto model = std::make_shared<traced_agent<backend>>(
-            truncated::trace<backend>(device_run::unrolled(), shape_of(source->info()), 1));
-        return one_run{
-            model, std::make_unique<training_loop<truncated_update<backend>>>(
-                       loop, *model, source, sequence_settings{.batch = 12, .shards = shards}, optimiser_settings{})};
-    });
+    is_one_run(unrolls);
 }
 
 TEST_CASE("detector, memory and policy") {
-    small_phases::sizes z{.rows = 32, .shards = shards};
-    z.detector = z.memory = 400, z.policy = 3200;
-    const auto make = [z](const loop_settings& loop) {
-        auto sizes = z;
-        sizes.threads = loop.threads;
-        auto run = std::make_shared<small_phases::phase_run<backend>>(sizes, loop.others);
-        return one_run{run, std::unique_ptr<training>(run->trainer.release())};
-    };
-    for (const int half : {5, 15, 25}) is_one_run(make, half);
+    for (const int half : {5, 15, 25}) is_one_run([](const loop_settings& loop) { return phases(loop, false); }, half);
 }
 
 TEST_CASE("what is not divided is refused, and what is not finite is said alike by all") {

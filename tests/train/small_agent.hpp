@@ -1,5 +1,5 @@
 #pragma once
-// A small agent with every kind of state (LSTM, k-NN memory) on visuomotor mapping, for the tests of trainers.
+// A small agent with every kind of state (LSTM, k-NN memory) on visuomotor mapping, for the tests of training.
 
 #include <memory>
 #include <string>

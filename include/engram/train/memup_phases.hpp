@@ -151,8 +151,7 @@ private:
         const int rows = all->phases.memory.batch, shards = all->acting.rollout.shards;
         auto loop = std::make_unique<training_loop<memup_update<Backend>>>(
             all->loop_of(all->phases.memory.steps), all->fast, all->slow, all->parts.play,
-            sequence_settings{rows,
-                              std::min(shards > 0 ? shards : all->loop.threads * all->loop.process_count(), rows)},
+            sequence_settings{rows, std::min(shards > 0 ? shards : all->loop.carriers(), rows)},
             all->phases.memory.optimiser);
         (*loop)->leave_out_below(all->phases.memory.least_loss);
         if (!all->parts.detects) return loop;

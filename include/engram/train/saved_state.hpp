@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// What trainers keep in a checkpoint, by name:
+// What training keeps in a checkpoint, by name:
 //
 //   <parameter>, optimiser.first.<parameter>, optimiser.second.<parameter>     [rows, columns]
 //   <actor>.state.<name>, <actor>.resource.<r>.<part>, <actor>.environment.<b>, ...   bytes
@@ -197,12 +197,12 @@ inline void add_parts(safetensors& file, processes* others, safetensors&& mine) 
                 .tensors);
 }
 
-/// Counters of a trainer, and the mode that wrote them.
+/// Counters of a loop, and the mode that wrote them.
 inline void save_counters(safetensors& file, const std::string& mode, const std::vector<std::int64_t>& counters) {
     file.metadata["training_mode"] = mode;
     file.add("trainer.counters", {static_cast<std::int64_t>(counters.size())}, counters);
 }
-/// The trainer's counters; throws for a checkpoint of another mode of training.
+/// A loop's counters; throws for a checkpoint of another mode of training.
 inline std::span<const std::int64_t> load_counters(const safetensors& file, const std::string& mode,
                                                    std::int64_t count) {
     const auto& found = file.text_at("training_mode");

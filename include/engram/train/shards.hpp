@@ -13,7 +13,8 @@
 
 namespace engram {
 
-/// The shards of `rows` rows: as many as the setting `name` says, or, where it is zero, one a thread.
+/// The shards of `rows` rows: as many as the setting `name` says, or, where it is zero, one a thread (of all
+/// processes).
 inline int count_shards(int wanted, const char* name, int threads, int rows, const std::string& what) {
     const std::string range = message("expected 1 to ", rows, " (the number of ", what, "), got ");
     if (wanted == 0) {

@@ -70,11 +70,13 @@ struct loop_settings {
     processes* others = nullptr;   // that train the same model; null: this one is alone
 
     int process_count() const { return others ? others->count() : 1; }
+    /// Threads of all processes: the shards of a run that does not say how many it has.
+    int carriers() const { return threads * process_count(); }
     /// Of `all` shards, those that this process carries.
     shard_range mine(int all) const { return shards_of(others ? others->rank() : 0, process_count(), all); }
     /// The shards of a batch of `rows` rows: as many as the setting `name` says, or one a thread of every process.
     int count(int wanted, const char* name, int rows, const std::string& what) const {
-        const int all = count_shards(wanted, name, threads * process_count(), rows, what);
+        const int all = count_shards(wanted, name, carriers(), rows, what);
         require(process_count() <= all, process_count(), " processes, but the run has ", all, " shards (", name,
                 "); expected at most as many");
         return all;
