@@ -1,5 +1,6 @@
 # Compiles one file without making an object.
-#   MODE=header   the header SOURCE, included twice and alone, compiles without one of WARNINGS
+#   MODE=header   the header SOURCE, included twice and alone, compiles without one of WARNINGS; so do those of its chain
+#                 (cmake/parsed_once.cmake), which are asked once together, and one by one where that fails
 #   MODE=fail     SOURCE must not compile, and the message of its line 1 `// error: <fragment>` must appear
 #   MODE=cxx17    under the standard before, the first error of the header SOURCE is the sentence about C++20
 #   MODE=clang    clang++, whatever compiler builds the rest, takes SOURCE without one of WARNINGS, with the further FLAGS;
@@ -8,6 +9,7 @@
 #   MODE=twin     SOURCE compiles with -DENGRAM_TWIN: it fails for the stated reason and for no other
 #   MODE=once     parses the header SOURCE for those that include it anyway (cmake/parsed_once.cmake), into OUTPUT
 
+cmake_minimum_required(VERSION 3.22)
 string(REPLACE "|" ";" SYSTEM "${SYSTEM}")
 list(REMOVE_DUPLICATES SYSTEM)
 # -isystem /usr/include would hide the compiler's own headers from #include_next.
@@ -23,10 +25,16 @@ set(common "${COMPILER}" -std=c++20 -Wpedantic ${COLLECTION} "-I${INCLUDE}" ${SY
 set(command ${common} -fsyntax-only)
 
 # What SOURCE includes first by whatever way has been parsed; every other header of the library it parses itself.
+set(chain)
 if(MODE MATCHES "^(header|fail|twin)$" AND EXISTS "${SCRATCH}/once/map.txt")
   file(STRINGS "${SCRATCH}/once/map.txt" lines)
   foreach(line IN LISTS lines)
-    if(line MATCHES "^(.+) (.+)$" AND CMAKE_MATCH_1 STREQUAL SOURCE)
+    if(line MATCHES "^chain: (.+)$")
+      string(REPLACE " " ";" headers "${CMAKE_MATCH_1}")
+      if(SOURCE IN_LIST headers)
+        set(chain "${headers}")
+      endif()
+    elseif(line MATCHES "^(.+) (.+)$" AND CMAKE_MATCH_1 STREQUAL SOURCE)
       string(MAKE_C_IDENTIFIER "${CMAKE_MATCH_2}" first)
       if(EXISTS "${SCRATCH}/once/${first}.hpp.gch")
         list(APPEND command -Winvalid-pch -include "${SCRATCH}/once/${first}.hpp")
@@ -37,11 +45,54 @@ if(MODE MATCHES "^(header|fail|twin)$" AND EXISTS "${SCRATCH}/once/map.txt")
   endforeach()
 endif()
 
-if(MODE STREQUAL "header")
-  string(MAKE_C_IDENTIFIER "${SOURCE}" name)
-  set(unit "${SCRATCH}/${name}.cpp")
-  file(WRITE "${unit}" "#include <${SOURCE}>\n#include <${SOURCE}>\n\
+# unit_of(<header>...): a source that includes each twice; who includes the first has what it includes.
+function(unit_of)
+  string(MAKE_C_IDENTIFIER "${ARGV}" name)
+  set(text)
+  foreach(header IN LISTS ARGV)
+    string(APPEND text "#include <${header}>\n#include <${header}>\n\
 #ifndef ENGRAM_VERSION_MAJOR\n#error it includes engram/version.hpp nowhere\n#endif\n")
+  endforeach()
+  string(MD5 name "${name}")
+  set(unit "${SCRATCH}/${name}.cpp" PARENT_SCOPE)
+  file(WRITE "${SCRATCH}/${name}.cpp" "${text}")
+endfunction()
+
+if(MODE STREQUAL "header" AND chain)
+  unit_of(${chain})
+  set(answer "${unit}.answer")
+  set(asked "${command} ${WARNINGS}")
+  file(LOCK "${unit}.lock")
+  set(known FALSE)
+  if(EXISTS "${answer}")
+    file(READ "${answer}" answered)
+    set(known TRUE)
+    file(GLOB_RECURSE headers "${INCLUDE}/*.hpp")
+    foreach(header IN ITEMS ${headers} "${SCRATCH}/once/map.txt" "${CMAKE_CURRENT_LIST_FILE}")
+      if("${header}" IS_NEWER_THAN "${answer}")
+        set(known FALSE)
+      endif()
+    endforeach()
+    if(NOT answered STREQUAL asked)
+      set(known FALSE)
+    endif()
+  endif()
+  if(NOT known)
+    file(REMOVE "${answer}")
+    execute_process(COMMAND ${command} ${WARNINGS} "${unit}" RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(status EQUAL 0 AND output STREQUAL "")
+      file(WRITE "${answer}" "${asked}")
+      set(known TRUE)
+    endif()
+  endif()
+  file(LOCK "${unit}.lock" RELEASE)
+  if(known)
+    return()
+  endif()
+endif()
+
+if(MODE STREQUAL "header")
+  unit_of("${SOURCE}")
   list(APPEND command ${WARNINGS} "${unit}")
 elseif(MODE STREQUAL "once")
   string(REGEX REPLACE "\\.[a-z]+$" "" unit "${OUTPUT}")

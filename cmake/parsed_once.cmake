@@ -1,8 +1,11 @@
 # cmake -DROOT=include -DFIRST=a.hpp|b.hpp -DSOURCES=c.hpp|d.cpp -DOUTPUT=map.txt -P parsed_once.cmake: for each of
 # SOURCES, a line "source header": the largest of the headers FIRST that it includes, by itself or through others of ours.
+# Then, for the headers among SOURCES, lines "chain: a.hpp b.hpp c.hpp", each of which includes the one before it and has
+# the same line of the first kind.
 #
-# check_compile.cmake parses such a header once, ahead of all sources that include it anyway. It is among what its
-# reader sees wherever it is parsed, so a source that forgets an #include fails as it does alone.
+# check_compile.cmake parses such a header once, ahead of all sources that include it anyway, and a chain by one call of
+# the compiler. What comes before a header is among what its reader sees wherever it is parsed, so a source that forgets
+# an #include fails as it does alone.
 
 cmake_minimum_required(VERSION 3.22)
 string(REPLACE "|" ";" FIRST "${FIRST}")
@@ -55,17 +58,53 @@ function(closure file out)
 endfunction()
 
 set(text)
+set(sizes)
 foreach(source IN LISTS SOURCES)
   set(file "${source}")
   if(NOT IS_ABSOLUTE "${file}")
     set(file "${ROOT}/${source}")
   endif()
   closure("${file}" all)
+  set(first_of "")
   foreach(first IN LISTS FIRST)  # the largest comes first
     if("${ROOT}/${first}" IN_LIST all AND NOT "${ROOT}/${first}" STREQUAL file)
+      set(first_of "${first}")
       string(APPEND text "${source} ${first}\n")
       break()
     endif()
   endforeach()
+  if(NOT IS_ABSOLUTE "${source}")
+    list(LENGTH all size)
+    list(APPEND sizes "${size} ${first_of} ${source}")
+    set("all of ${source}" "${all}")
+  endif()
+endforeach()
+
+# From the smallest to the largest, each to the chain whose last header is the largest that it includes.
+list(SORT sizes COMPARE NATURAL)
+set(count 0)
+foreach(each IN LISTS sizes)
+  string(REGEX MATCH "^[0-9]+ ([^ ]*) (.+)$" each "${each}")
+  set(group "group ${CMAKE_MATCH_1}")
+  set(source "${CMAKE_MATCH_2}")
+  set(found)
+  foreach(chain IN LISTS "${group}")  # the last that grew has the largest last header
+    if("${ROOT}/${last_of_${chain}}" IN_LIST "all of ${source}")
+      set(found ${chain})
+    endif()
+  endforeach()
+  if(found)
+    list(REMOVE_ITEM "${group}" ${found})
+    string(APPEND chain_${found} " ${source}")
+  else()
+    math(EXPR count "${count} + 1")
+    set(found ${count})
+    set(chain_${found} "chain: ${source}")
+  endif()
+  set(last_of_${found} "${source}")
+  list(APPEND "${group}" ${found})
+endforeach()
+foreach(chain RANGE 1 ${count})
+  string(APPEND text "${chain_${chain}}\n")
 endforeach()
 file(WRITE "${OUTPUT}" "${text}")
