@@ -15,10 +15,11 @@
 #include <engram/evaluate/measure_references.hpp>
 #include <engram/evaluate/mixed_runs.hpp>
 #include <engram/evaluate/orderings.hpp>
-#include <engram/evaluate/report_page.hpp>
 #include <engram/evaluate/run_rows.hpp>
 #include <engram/io/file.hpp>
 #include <engram/program/compiled_tasks.hpp>
+
+#include "report_page.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // How the maps look: colours that can be told apart and read, and SVG in which everything is closed.
 
-#include "engram/evaluate/heatmap_view.hpp"
+#include "report/heatmap_view.hpp"
 
 #include <doctest/doctest.h>
 

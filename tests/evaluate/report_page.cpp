@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#include "engram/evaluate/report_page.hpp"
+#include "report/report_page.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 
 #include "../io/temporary.hpp"
-#include "engram/evaluate/retrieval_view.hpp"
 #include "fake_run.hpp"
+#include "report/retrieval_view.hpp"
 
 using namespace engram;
 

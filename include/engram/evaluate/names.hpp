@@ -171,4 +171,10 @@ inline std::string duration(double seconds) {
     return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min";
 }
 
+/// "1 seed", "3 seeds".
+template <class Count>
+std::string counted(Count n, const std::string& what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
 }  // namespace engram

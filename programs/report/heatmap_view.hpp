@@ -17,7 +17,9 @@
 #include <vector>
 
 #include <engram/evaluate/heatmap.hpp>
-#include <engram/evaluate/svg_chart.hpp>
+
+#include "comparison_view.hpp"
+#include "svg_chart.hpp"
 
 namespace engram {
 

@@ -9,7 +9,8 @@
 #include <string>
 
 #include <engram/evaluate/retrieval.hpp>
-#include <engram/evaluate/svg_chart.hpp>
+
+#include "svg_chart.hpp"
 
 namespace engram {
 

@@ -12,12 +12,14 @@
 
 #include <engram/evaluate/comparison_table.hpp>
 #include <engram/evaluate/headline.hpp>
-#include <engram/evaluate/heatmap_view.hpp>
 #include <engram/evaluate/learning_curve.hpp>
 #include <engram/evaluate/mixed_runs.hpp>
-#include <engram/evaluate/report_style.hpp>
-#include <engram/evaluate/retrieval_view.hpp>
-#include <engram/evaluate/svg_chart.hpp>
+
+#include "comparison_view.hpp"
+#include "heatmap_view.hpp"
+#include "report_style.hpp"
+#include "retrieval_view.hpp"
+#include "svg_chart.hpp"
 
 namespace engram {
 
