@@ -66,6 +66,7 @@ var<Backend> copy(const var<Backend>& x, const std::string& name = "copy") {
 /// trajectory, as an input of this name.
 template <class Backend>
 var<Backend> record(const std::string& name, std::vector<var<Backend>> parts) {
+    require(!parts.empty(), name, ": nothing to record");
     for (auto& v : parts) v = stop_gradient(v);
     const auto mark = [](operation<Backend>& op) { op.is_record = true; };
     return stop_gradient(

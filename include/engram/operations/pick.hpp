@@ -63,14 +63,14 @@ struct embed_rows {
 /// [T, B, 1]: the column of x that `index` [T, B, 1] names in each row.
 template <class Backend>
 var<Backend> pick(const std::string& name, const var<Backend>& x, const var<Backend>& index) {
-    require(index.width == 1, name, ": the index must be one column, not ", index.width);
+    require(index.width == 1, x.owner->full_name(name), ": the index must be one column, not ", index.width);
     return add_rows<pick_rows>(*x.owner, name, {x, stop_gradient(index)}, {}, {1})[0];
 }
 
 /// [T, B, count] with a one at `index`; all zeros when the index is negative ("none yet").
 template <class Backend>
 var<Backend> one_hot(const std::string& name, const var<Backend>& index, int count) {
-    require(index.width == 1, name, ": the index must be one column, not ", index.width);
+    require(index.width == 1, index.owner->full_name(name), ": the index must be one column, not ", index.width);
     return add_rows<one_hot_rows>(*index.owner, name, {stop_gradient(index)}, {}, {count})[0];
 }
 
@@ -78,8 +78,8 @@ var<Backend> one_hot(const std::string& name, const var<Backend>& index, int cou
 /// (graph/ops/table_product.hpp), and what is left to do here is to check the index.
 template <class Backend>
 var<Backend> embed(const std::string& name, const var<Backend>& index, parameter table) {
-    require(index.width == 1, name, ": the index must be one column, not ", index.width);
     graph<Backend>& g = *index.owner;
+    require(index.width == 1, g.full_name(name), ": the index must be one column, not ", index.width);
     const auto& entry = g.store()[table];
     return add_rows<embed_rows>(g, name, {stop_gradient(index)}, entry.rows, {entry.columns}, {table},
                                 [=](operation<Backend>& op) { op.table = table.id; })[0];

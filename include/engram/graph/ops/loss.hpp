@@ -47,10 +47,11 @@ struct loss_kernel final : kernel<Backend> {
 template <class Backend>
 void add_loss(const std::string& name, const var<Backend>& x, double weight = 1, reduction reduce = reduction::sum) {
     graph<Backend>& g = *x.owner;
-    require(x.width == 1, name, ": a loss is one column, not ", x.width);
+    require(x.width == 1, g.full_name(name), ": a loss is one column, not ", x.width);
     auto op = make_operation<loss_kernel>(g, name, {x}, loss_settings{weight, reduce});
     op->is_loss = true;
-    require(g.common_rows(op->inputs) == g.info(x).rows, name, ": add losses after the scan, not in its body");
+    require(g.common_rows(op->inputs) == g.info(x).rows, g.full_name(name),
+            ": add losses after the scan, not in its body");
     g.add(std::move(op), {}, g.info(x).rows);
 }
 

@@ -105,7 +105,8 @@ private:
 template <class Backend>
 var<Backend> quantile_huber_loss(const std::string& name, const var<Backend>& z, const var<Backend>& y,
                                  double kappa = 1) {
-    require(z.width == y.width, z.owner->full_name(name), ": ", z.width, " atoms and ", y.width, " target atoms");
+    require(z.width == y.width, z.owner->full_name(name), ": ", z.width, " atoms and ", y.width,
+            " target atoms; expected as many of both");
     auto op = make_operation<quantile_huber_kernel>(*z.owner, name, {z, stop_gradient(y)}, kappa);
     const extent rows = z.owner->common_rows(op->inputs);
     return z.owner->add(std::move(op), {1}, rows)[0];
@@ -136,9 +137,11 @@ struct atoms_rows {
 /// [T, B, N]: the atoms of the action [T, B, 1] among z [T, B, A * N].
 template <class Backend>
 var<Backend> atoms_of(const std::string& name, const var<Backend>& z, const var<Backend>& action, int atoms) {
-    require(action.width == 1 && atoms > 0 && z.width % atoms == 0, z.owner->full_name(name), ": ", z.width,
+    graph<Backend>& g = *z.owner;
+    require(action.width == 1, g.full_name(name), ": the action must be one column, not ", action.width);
+    require(atoms > 0 && z.width % atoms == 0, g.full_name(name), ": ", z.width,
             " columns are not a number of actions times ", atoms, " atoms");
-    return add_rows<atoms_rows>(*z.owner, name, {z, stop_gradient(action)}, {}, {atoms})[0];
+    return add_rows<atoms_rows>(g, name, {z, stop_gradient(action)}, {}, {atoms})[0];
 }
 
 template <class Backend>
@@ -166,6 +169,8 @@ namespace detail {
 
 template <class Backend>
 var<Backend> summarise_atoms(const std::string& name, const var<Backend>& z, int groups, bool mean) {
+    require(groups > 0 && z.width % groups == 0, z.owner->full_name(name), ": ", z.width,
+            " columns do not divide into the atoms of ", groups, " actions");
     auto op = make_operation<atom_summary_kernel>(*z.owner, name, {stop_gradient(z)}, mean);
     const extent rows = z.owner->common_rows(op->inputs);
     return stop_gradient(z.owner->add(std::move(op), {groups}, rows)[0]);

@@ -71,6 +71,10 @@ returns_of<Backend> add_returns(const std::string& name, const std::vector<var<B
     for (const auto& v : inputs) {
         require(v.width == 1 && g.info(v).width == 1, g.full_name(name), ": inputs are columns of their own, not ",
                 v.width, " of ", g.info(v).width);
+        const bool last = constants.size() + 1 == inputs.size();
+        require(g.info(v).rows == (last ? extent::batch : extent::sequence), g.full_name(name), ": '", g.info(v).name,
+                last ? "' is the bootstrap and has steps; [B,1] is expected"
+                     : "' has no steps; [T,B,1] is expected of all but the bootstrap");
         constants.push_back(stop_gradient(v));
     }
     auto op = make_operation<Kernel>(g, name, constants, settings);
@@ -96,6 +100,7 @@ template <class Backend>
 returns_of<Backend> generalised_advantage(const std::string& name, const var<Backend>& reward,
                                           const var<Backend>& discount, const var<Backend>& value,
                                           const var<Backend>& bootstrap, double lambda) {
+    require(lambda >= 0 && lambda <= 1, reward.owner->full_name(name), ": lambda is ", lambda, ", expected 0 to 1");
     return detail::add_returns<generalised_advantage_kernel, Backend>(name, {reward, discount, value, bootstrap},
                                                                       lambda);
 }
