@@ -28,6 +28,7 @@ void catch_interrupts() {
     // Also where the shell that started this one in the background had SIGINT ignored.
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+    sigaction(SIGUSR1, &action, nullptr);  // what Slurm is asked to send before it takes a machine away
 }
 
 bool interrupted() {

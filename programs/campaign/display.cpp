@@ -18,10 +18,6 @@ namespace engram {
 
 namespace {
 
-double seconds_now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 int count(const std::vector<run_progress>& now, run_state state) {
     return static_cast<int>(std::count_if(now.begin(), now.end(), [&](auto& r) { return r.state == state; }));
 }
@@ -37,6 +33,10 @@ std::string cut(const std::string& line, int columns) {
 }
 
 }  // namespace
+
+double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 std::optional<double> seconds_left(const campaign& all, const std::vector<run_progress>& now, int jobs) {
     // A run goes about as fast as those of its program on its task, else as those of its program, else as any.
@@ -71,6 +71,7 @@ std::string headline(const campaign& all, const std::vector<run_progress>& now, 
     };
     add(run_state::running, "running");
     add(run_state::elsewhere, "running elsewhere");
+    add(run_state::queued, "queued");
     add(run_state::stopped, "stopped");
     add(run_state::failed, "failed");
     const bool open = count(now, run_state::finished) + count(now, run_state::failed) < static_cast<int>(now.size());
@@ -84,6 +85,8 @@ std::string run_line(const planned_run& run, const run_progress& now) {
     switch (now.state) {
         case run_state::waiting:
             return "waiting   " + run.folder;
+        case run_state::queued:
+            return "queued    " + run.folder + (now.remark.empty() ? "" : ": " + now.remark);
         case run_state::finished:
             return fmt::format("finished  {}  {} steps in {}{}{}", run.folder, count_text(step), time_text(now.seconds),
                                now.remark.empty() ? "" : ": ", now.remark);

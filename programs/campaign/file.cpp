@@ -20,6 +20,8 @@ constexpr std::size_t most_runs = 100'000;  // a slip of the pen is more
 
 const word_list grid_keys{"programs", "tasks", "seeds"};
 const word_list pattern_keys{"out", "report", "results"};
+/// How a run is started, which changes nothing of what comes out.
+const word_list how_keys{"launch", "slurm"};
 /// Flags of train that a line may give; a setting is a key with a dot.
 const word_list flag_keys{
     "steps",  "preset",   "evaluate", "evaluate-every", "evaluate-episodes", "checkpoint-every", "threads",
@@ -41,10 +43,11 @@ word_list split(const std::string& text) {
     return all;
 }
 
-/// Paths may hold spaces; everything else is a list.
+/// Paths may hold spaces, and commands do; everything else is a list.
 word_list values_of(const campaign_line& line) {
-    const bool path = line.key == "weights" || line.key == "data" || line.key == "task.data";
-    if (path) return line.value.empty() ? word_list{} : word_list{line.value};
+    const bool whole =
+        line.key == "weights" || line.key == "data" || line.key == "task.data" || among(how_keys, line.key);
+    if (whole) return line.value.empty() ? word_list{} : word_list{line.value};
     return split(line.value);
 }
 
@@ -75,6 +78,7 @@ campaign_line parse_line(const std::string& place, const std::string& text) {
         auto known = flag_keys;
         known.insert(known.end(), grid_keys.begin(), grid_keys.end());
         known.insert(known.end(), pattern_keys.begin(), pattern_keys.end());
+        known.insert(known.end(), how_keys.begin(), how_keys.end());
         if (!among(known, line.key))
             fail(place, ": unknown key '", line.key, "'", instead_of(line.key, known), "; settings have a dot");
     }
@@ -210,7 +214,13 @@ private:
             for (const auto& run : open)
                 for (const auto& value : values) {
                     next.push_back(run);
-                    next.back().values.push_back({line.place, {}, line.key, value});
+                    campaign_line said{line.place, {}, line.key, value};
+                    if (line.key == "launch")
+                        next.back().launch = std::move(said);
+                    else if (line.key == "slurm")
+                        next.back().slurm = std::move(said);
+                    else
+                        next.back().values.push_back(std::move(said));
                 }
             open = std::move(next);
         }
@@ -291,6 +301,58 @@ std::vector<std::string> planned_run::words() const {
             all.push_back(value.value);
     }
     return all;
+}
+
+std::string as_shell_word(const std::string& word) {
+    const bool plain = !word.empty() && word.find_first_not_of(
+                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                            "0123456789_.,/=:+-@%") == word.npos;
+    if (plain) return word;
+    std::string out = "'";
+    for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return out + "'";
+}
+
+std::vector<std::string> planned_run::command(const std::string& path) const {
+    auto all = split(launch.value);
+    all.push_back(path);
+    all.push_back("train");
+    const auto more = words();
+    all.insert(all.end(), more.begin(), more.end());
+    all.insert(all.end(), {"--out", folder, "--resume", "--quiet"});
+    return all;
+}
+
+void keep_only(campaign& all, const std::vector<std::string>& folders) {
+    if (folders.empty()) return;
+    std::vector<bool> kept(all.runs.size(), false);
+    for (const auto& folder : folders) {
+        std::vector<std::string> known;
+        bool found = false;
+        for (std::size_t i = 0; i < all.runs.size(); ++i) {
+            known.push_back(all.runs[i].folder);
+            if (plain_path(all.runs[i].folder) == plain_path(folder)) kept[i] = found = true;
+        }
+        if (!found) fail("--only: no run of ", all.file, " has the folder '", folder, "'", instead_of(folder, known));
+    }
+    // Those whose weights they begin with stay, to be looked at.
+    std::vector<planned_run> runs;
+    std::vector<std::ptrdiff_t> place(all.runs.size(), -1);
+    const auto stays = [&](std::size_t i, bool chosen) {
+        if (place[i] >= 0) return;
+        place[i] = static_cast<std::ptrdiff_t>(runs.size());
+        runs.push_back(all.runs[i]);
+        runs.back().chosen = chosen;
+    };
+    for (std::size_t i = 0; i < all.runs.size(); ++i) {
+        if (!kept[i]) continue;
+        const auto needs = all.runs[i].needs;
+        if (needs >= 0) stays(static_cast<std::size_t>(needs), kept[static_cast<std::size_t>(needs)]);
+        stays(i, true);
+    }
+    for (auto& run : runs)
+        if (run.needs >= 0) run.needs = run.chosen ? place[static_cast<std::size_t>(run.needs)] : -1;
+    all.runs = std::move(runs);
 }
 
 campaign read_campaign(const std::string& file, const std::vector<std::string>& changes) {

@@ -13,9 +13,11 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -28,29 +30,6 @@ extern char** environ;
 namespace engram {
 
 namespace {
-
-struct answer {
-    int code = 0;
-    std::string text;
-};
-
-answer ask(const std::string& program, const std::vector<std::string>& words) {
-    std::array<int, 2> ends{};
-    require(::pipe2(ends.data(), O_CLOEXEC) == 0, "cannot make a pipe: ", std::strerror(errno));
-    const ::pid_t child = start(program, words, ends[1]);
-    ::close(ends[1]);
-    answer given;
-    std::array<char, 4096> part{};
-    for (ssize_t got; (got = ::read(ends[0], part.data(), part.size())) != 0;) {
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) break;
-        given.text.append(part.data(), static_cast<std::size_t>(got));
-    }
-    ::close(ends[0]);
-    while (::waitpid(child, &given.code, 0) < 0 && errno == EINTR) {
-    }
-    return given;
-}
 
 void require_program(const std::string& place, const std::string& name) {
     const bool other = name == "campaign" || name == "report" || name == "tasks";
@@ -87,6 +66,19 @@ flat_json determined_by(const json& configuration) {
     all.erase("engram");
     all.erase("settings.task.data");
     return all;
+}
+
+/// How many processes there are would decide how many shards a run has, and the program is asked as one.
+void require_shards(const planned_run& run) {
+    if (run.launch.value.empty()) return;
+    const flat_json asked = determined_by(run.configuration);
+    const auto of_sequences = asked.find("settings.sequence.shards");
+    const std::string key =
+        of_sequences != asked.end() && of_sequences->second != "0" ? "sequence.shards" : "rollout.shards";
+    for (const auto& value : run.values)
+        if (value.key == key) return;
+    fail(run.launch.place, ": 'launch' needs a line '", key,
+         " = N', of how many parts the run is, whatever number of processes carries them");
 }
 
 double number_at(const json& object, const char* key) {
@@ -126,10 +118,8 @@ const std::string& program_folder() {
     return folder;
 }
 
-::pid_t start(const std::string& program, const std::vector<std::string>& words, int output) {
-    const std::string path = program_folder() + "engram-" + program;
-    std::vector<std::string> texts{path};
-    texts.insert(texts.end(), words.begin(), words.end());
+::pid_t start(const std::vector<std::string>& command, int output, int input) {
+    auto texts = command;
     std::vector<char*> argv;
     for (auto& text : texts) argv.push_back(text.data());
     argv.push_back(nullptr);
@@ -137,7 +127,10 @@ const std::string& program_folder() {
     posix_spawnattr_t how;
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&how);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    if (input >= 0)
+        posix_spawn_file_actions_adddup2(&files, input, 0);
+    else
+        posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     if (output >= 0)
         for (const int stream : {1, 2}) posix_spawn_file_actions_adddup2(&files, output, stream);
     // A Ctrl-C is for this program alone, which passes it on.
@@ -145,22 +138,75 @@ const std::string& program_folder() {
     posix_spawnattr_setpgroup(&how, 0);
     ::sigset_t usual;
     sigemptyset(&usual);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) sigaddset(&usual, signal);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1}) sigaddset(&usual, signal);
     posix_spawnattr_setsigdefault(&how, &usual);
     ::pid_t child = -1;
-    const int problem = ::posix_spawn(&child, path.c_str(), &files, &how, argv.data(), environ);
+    const int problem = ::posix_spawnp(&child, argv[0], &files, &how, argv.data(), environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&how);
-    require(problem == 0, "cannot start ", path, ": ", std::strerror(problem));
+    require(problem == 0, "cannot start ", command[0], ": ", std::strerror(problem));
     return child;
 }
 
-int wait_for(const std::string& program, const std::vector<std::string>& words, int output) {
-    const ::pid_t child = start(program, words, output);
+bool on_path(const std::string& name) {
+    if (name.find('/') != name.npos) return ::access(name.c_str(), X_OK) == 0;
+    const char* folders = std::getenv("PATH");
+    std::istringstream in(folders ? folders : "");
+    for (std::string folder; std::getline(in, folder, ':');)
+        if (::access(((folder.empty() ? "." : folder) + "/" + name).c_str(), X_OK) == 0) return true;
+    return false;
+}
+
+int wait_for(::pid_t process) {
     int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+answer ask(const std::vector<std::string>& command, const std::string& input) {
+    // What it is to read lies in a file without a name: nobody waits for anybody.
+    int question = -1;
+    if (!input.empty()) {
+        std::string path = (std::filesystem::temp_directory_path() / "engram-campaign-XXXXXX").string();
+        question = ::mkostemp(path.data(), O_CLOEXEC);
+        require(question >= 0, "cannot write ", path, ": ", std::strerror(errno));
+        ::unlink(path.c_str());
+        std::size_t done = 0;
+        while (done < input.size()) {
+            const auto put = ::write(question, input.data() + done, input.size() - done);
+            if (put < 0 && errno == EINTR) continue;
+            if (put <= 0) {
+                const int reason = errno;
+                ::close(question);
+                fail("cannot write ", path, ": ", std::strerror(reason));
+            }
+            done += static_cast<std::size_t>(put);
+        }
+        ::lseek(question, 0, SEEK_SET);
+    }
+    std::array<int, 2> ends{};
+    require(::pipe2(ends.data(), O_CLOEXEC) == 0, "cannot make a pipe: ", std::strerror(errno));
+    ::pid_t child = -1;
+    try {
+        child = start(command, ends[1], question);
+    } catch (...) {
+        for (const int end : ends) ::close(end);
+        if (question >= 0) ::close(question);
+        throw;
+    }
+    ::close(ends[1]);
+    if (question >= 0) ::close(question);
+    answer given;
+    std::array<char, 4096> part{};
+    for (ssize_t got; (got = ::read(ends[0], part.data(), part.size())) != 0;) {
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) break;
+        given.text.append(part.data(), static_cast<std::size_t>(got));
+    }
+    ::close(ends[0]);
+    given.code = wait_for(child);
+    return given;
 }
 
 void check_campaign(campaign& all) {
@@ -173,9 +219,9 @@ void check_campaign(campaign& all) {
         auto found = asked.find(words);
         if (found == asked.end()) {
             require_program(run.program_place, run.program);
-            std::vector<std::string> question{"train", "--dry-run"};
+            std::vector<std::string> question{program_folder() + "engram-" + run.program, "train", "--dry-run"};
             question.insert(question.end(), words.begin() + 1, words.end());
-            const answer given = ask(run.program, question);
+            const answer given = ask(question);
             if (given.code != 0) {
                 std::string sentence = given.text.substr(0, given.text.find('\n'));
                 if (sentence.empty())
@@ -187,6 +233,7 @@ void check_campaign(campaign& all) {
         }
         run.configuration = found->second;
         run.configuration["seed"] = run.seed;
+        require_shards(run);
     }
     for (const auto& run : all.runs) {
         check_folder(run);
@@ -223,12 +270,37 @@ std::string log_of(const planned_run& run) {
     return run.folder + "/log.txt";
 }
 
+void make_folders(const std::string& path) {
+    std::error_code problem;
+    if (!path.empty()) std::filesystem::create_directories(path, problem);
+    require(!problem, "cannot make the folder ", path, ": ", problem.message());
+}
+
+int lock(const planned_run& run) {
+    make_folders(run.folder);
+    const int log = ::open(log_of(run).c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    require(log >= 0, "cannot write ", log_of(run), ": ", std::strerror(errno));
+    if (::flock(log, LOCK_EX | LOCK_NB) == 0) return log;
+    const int reason = errno;
+    ::close(log);
+    require(reason == EWOULDBLOCK, "cannot lock ", log_of(run), ": ", std::strerror(reason));
+    return -1;
+}
+
+void note(int log, const std::string& line) {
+    const std::string text = line + "\n";
+    if (::write(log, text.data(), text.size()) < 0) return;  // a full disk; the run has said so too
+}
+
+std::string last_of(std::string text) {
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+    return text.substr(text.find_last_of("\n\r") == text.npos ? 0 : text.find_last_of("\n\r") + 1);
+}
+
 std::string last_line(const std::string& path) {
     if (!exists_on_disk(path)) return "";
     const bytes content = read_file(path);
-    std::string text(content.begin(), content.end());
-    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-    return text.substr(text.find_last_of("\n\r") == text.npos ? 0 : text.find_last_of("\n\r") + 1);
+    return last_of({content.begin(), content.end()});
 }
 
 std::optional<json> finished_summary(const planned_run& run) {
@@ -259,10 +331,14 @@ run_progress progress_of(const planned_run& run) {
     ::close(log);
     now.state = is_free ? run_state::stopped : run_state::elsewhere;
     now.remark = is_free ? last_line(log_of(run)) : "";
-    if (now.remark.starts_with("failed: ")) {
-        now.state = run_state::failed;
-        now.remark = now.remark.substr(8);
-    }
+    if (is_free && now.remark.empty() && now.step == 0)
+        now.state = run_state::waiting;  // a log that was locked, no more
+    for (const std::string sign :
+         {"failed: ", "engram-campaign: "})  // the second: a task of Slurm's that started nothing
+        if (now.remark.starts_with(sign)) {
+            now.state = run_state::failed;
+            now.remark = now.remark.substr(sign.size());
+        }
     return now;
 }
 

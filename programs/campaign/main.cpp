@@ -20,6 +20,7 @@ using namespace engram;
 
 constexpr const char* usage =
     "usage: engram-campaign FILE [KEY=VALUE]... [--jobs N] [--nice] [--status | --dry-run | --report]\n"
+    "       engram-campaign FILE [KEY=VALUE]... --slurm [--jobs N] [--detach] [--dry-run]\n"
     "       engram-campaign FILE [KEY=VALUE]... --programs\n"
     "       engram-campaign --version\n\n"
     "Trains the programs, tasks, seeds and settings that FILE lists. Runs that are finished are kept, those that were\n"
@@ -29,6 +30,12 @@ constexpr const char* usage =
     "  KEY=VALUE    replaces this line of the file: seeds=1 steps=100000 'mra lstm: memory.slots=64'\n"
     "  --jobs N     runs at a time (one per core); each has one thread, where the file does not say more\n"
     "  --nice       at the lowest priority\n"
+    "  --slurm      have Slurm run them, as arrays of jobs with the sbatch options of the lines 'slurm = ...', and "
+    "follow "
+    "those;\n"
+    "               Ctrl-C stops following; --jobs N is the most at a time of an array\n"
+    "  --detach     with --slurm: return as soon as they are queued\n"
+    "  --only DIR   the run of this folder alone; may be given again\n"
     "  --status     tell how far every run is, start nothing\n"
     "  --dry-run    print the command of every run that is not finished, start nothing\n"
     "  --report     write the file's report and results from the runs that are finished, start nothing\n"
@@ -37,14 +44,15 @@ constexpr const char* usage =
 struct options {
     std::string file;
     std::vector<std::string> changes;
-    int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    bool nice = false, programs = false, help = false, version = false;
+    int jobs = 0;  // 0: it was not said
+    std::vector<std::string> only;
+    bool nice = false, slurm = false, detach = false, programs = false, help = false, version = false;
     std::string instead;  // of running: a flag
 };
 
 options parse_words(int argc, char** argv) {
-    const std::vector<std::string> flags{"--jobs",   "--nice",     "--status", "--dry-run",
-                                         "--report", "--programs", "--help",   "--version"};
+    const std::vector<std::string> flags{"--jobs",   "--nice",     "--status", "--dry-run", "--report", "--slurm",
+                                         "--detach", "--programs", "--only",   "--help",    "--version"};
     options o;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
@@ -60,11 +68,19 @@ options parse_words(int argc, char** argv) {
         const auto equals = word.find('=');
         const std::string flag = word == "-h" ? "--help" : word.substr(0, equals);
         require_known("flag", flag, flags);
-        require(equals == word.npos || flag == "--jobs", flag, " takes no value");
+        const bool takes = flag == "--jobs" || flag == "--only";
+        require(equals == word.npos || takes, flag, " takes no value");
+        require(!takes || equals != word.npos || i + 1 < argc, flag, " needs a value");
+        const std::string value = !takes ? "" : equals != word.npos ? word.substr(equals + 1) : std::string(argv[++i]);
         if (flag == "--jobs") {
-            require(equals != word.npos || i + 1 < argc, "--jobs needs a value");
-            o.jobs = parse<int>("--jobs", equals != word.npos ? word.substr(equals + 1) : std::string(argv[++i]));
+            o.jobs = parse<int>("--jobs", value);
             require(o.jobs >= 1, "--jobs: expected 1 or more, got ", o.jobs);
+        } else if (flag == "--only") {
+            o.only.push_back(value);
+        } else if (flag == "--slurm") {
+            o.slurm = true;
+        } else if (flag == "--detach") {
+            o.detach = true;
         } else if (flag == "--nice") {
             o.nice = true;
         } else if (flag == "--programs") {
@@ -78,18 +94,9 @@ options parse_words(int argc, char** argv) {
             o.instead = flag;
         }
     }
+    require(o.slurm || !o.detach, "--detach needs --slurm");
+    require(!o.slurm || !o.nice, "--slurm and --nice exclude each other; a line 'slurm = --nice=100' is Slurm's own");
     return o;
-}
-
-/// A word as a shell takes it.
-std::string quoted(const std::string& word) {
-    const bool plain = !word.empty() && word.find_first_not_of(
-                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                            "0123456789_.,/=:+-") == word.npos;
-    if (plain) return word;
-    std::string out = "'";
-    for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return out + "'";
 }
 
 int print_programs(const campaign& all) {
@@ -107,19 +114,18 @@ int print_programs(const campaign& all) {
 int print_commands(const campaign& all) {
     for (const auto& run : all.runs) {
         if (finished_summary(run)) continue;
-        std::string line = quoted(program_folder() + "engram-" + run.program) + " train";
-        for (const auto& word : run.words()) line += " " + quoted(word);
-        std::printf("%s --out %s --resume --quiet\n", line.c_str(), quoted(run.folder).c_str());
+        std::string line;
+        for (const auto& word : run.command(program_folder() + "engram-" + run.program))
+            line += (line.empty() ? "" : " ") + as_shell_word(word);
+        std::printf("%s\n", line.c_str());
     }
     return 0;
 }
 
 int print_status(const campaign& all, int jobs) {
-    std::vector<run_progress> now;
-    for (const auto& run : all.runs) {
-        now.push_back(progress_of(run));
-        if (now.back().state == run_state::elsewhere) now.back().state = run_state::running;
-    }
+    std::vector<run_progress> now = progress_of(all);
+    for (auto& run : now)
+        if (run.state == run_state::elsewhere) run.state = run_state::running;
     std::printf("%s\n", headline(all, now, jobs).c_str());
     for (std::size_t i = 0; i < now.size(); ++i) std::printf("  %s\n", run_line(all.runs[i], now[i]).c_str());
     return 0;
@@ -129,9 +135,11 @@ int go(const options& o) {
     require(!o.file.empty(), "no file: which runs? (engram-campaign --help)");
     campaign all = read_campaign(o.file, o.changes);
     if (o.programs) return print_programs(all);
+    keep_only(all, o.only);
     check_campaign(all);
-    if (o.instead == "--dry-run") return print_commands(all);
-    if (o.instead == "--status") return print_status(all, o.jobs);
+    const int jobs = o.jobs > 0 ? o.jobs : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    if (o.instead == "--dry-run" && !o.slurm) return print_commands(all);
+    if (o.instead == "--status") return print_status(all, jobs);
     const bool tells = std::any_of(all.runs.begin(), all.runs.end(),
                                    [](auto& run) { return !run.report.empty() || !run.results.empty(); });
     if (o.instead == "--report") {
@@ -142,7 +150,15 @@ int go(const options& o) {
         return write_results(all);
     }
     if (o.nice) ::setpriority(PRIO_PROCESS, 0, 19);  // children have their parent's
-    const int code = run_campaign(all, o.jobs);
+    if (o.slurm) {
+        slurm_options how{o.jobs, o.detach, o.instead == "--dry-run", {program_folder() + "engram-campaign", o.file}};
+        how.command.insert(how.command.end(), o.changes.begin(), o.changes.end());
+        const int code = run_by_slurm(all, how);
+        return code != 0 || !tells || o.detach || how.dry_run ? code : write_results(all);
+    }
+    const bool is_task = !o.only.empty() && !own_job().empty();
+    const int code = run_campaign(all, jobs, is_task);
+    if (is_task) return code;  // the results are for whoever follows
     return code != 0 || !tells ? code : write_results(all);
 }
 

@@ -26,13 +26,13 @@ namespace engram {
 
 namespace {
 
-volatile std::sig_atomic_t asked_to_stop = 0;
+volatile std::sig_atomic_t asked_to_stop = 0, ended_by_slurm = 0, time_is_up = 0;
 
 void note_signal(int) {
     asked_to_stop = asked_to_stop + 1;
 }
 
-void catch_signals() {
+void catch_signals(bool is_task) {
     struct sigaction action {};
     action.sa_handler = note_signal;
     sigemptyset(&action.sa_mask);
@@ -42,45 +42,41 @@ void catch_signals() {
     sigaction(SIGHUP, nullptr, &before);
     if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup
     std::signal(SIGPIPE, SIG_IGN);
+    if (is_task) {
+        action.sa_handler = [](int) { ended_by_slurm = 1; };
+        sigaction(SIGTERM, &action, nullptr);
+        action.sa_handler = [](int) {
+            time_is_up = 1;
+            asked_to_stop = 1;
+        };
+        sigaction(SIGUSR1, &action, nullptr);
+    }
     // A child that ends wakes who sleeps.
     action.sa_handler = [](int) {};
     sigaction(SIGCHLD, &action, nullptr);
-}
-
-void make_folder(const std::string& path) {
-    std::error_code problem;
-    if (!path.empty()) std::filesystem::create_directories(path, problem);
-    require(!problem, "cannot make the folder ", path, ": ", problem.message());
-}
-
-/// The run's log, locked; -1 where somebody else has it.
-int lock(const planned_run& run) {
-    make_folder(run.folder);
-    const int log = ::open(log_of(run).c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    require(log >= 0, "cannot write ", log_of(run), ": ", std::strerror(errno));
-    if (::flock(log, LOCK_EX | LOCK_NB) == 0) return log;
-    const int reason = errno;
-    ::close(log);
-    require(reason == EWOULDBLOCK, "cannot lock ", log_of(run), ": ", std::strerror(reason));
-    return -1;
-}
-
-void note(int log, const std::string& line) {
-    const std::string text = line + "\n";
-    if (::write(log, text.data(), text.size()) < 0) return;  // a full disk; the run has said so too
 }
 
 std::string scores(const run_progress& finished) {
     return finished.remark.empty() ? "" : ": " + finished.remark;
 }
 
+/// Slurm ends every process of a task by SIGTERM, so that a run has heard it too: only if it still goes on after these
+/// seconds is it told again. (mpirun takes a second signal within five of them for impatience.)
+constexpr double direct_signals = 6;
+/// A task waits this long for a run that somebody else has; its processors are not its own.
+constexpr double task_patience = 60;
+/// Seconds between two questions whether Slurm still has a run.
+constexpr double slurm_pause = 15;
+
 class runner {
 public:
-    runner(campaign& all, int jobs) : all_(all), jobs_(jobs), now_(all.runs.size()), children_(all.runs.size()) {
+    runner(campaign& all, int jobs, bool is_task)
+        : all_(all), jobs_(jobs), is_task_(is_task), now_(all.runs.size()), children_(all.runs.size()) {
         for (std::size_t i = 0; i < all.runs.size(); ++i) {
             now_[i] = progress_of(all.runs[i]);
             // Whatever became of it before, it is tried again, once.
-            if (now_[i].state != run_state::finished) now_[i].state = run_state::waiting;
+            if (now_[i].state != run_state::finished)
+                now_[i].state = all.runs[i].chosen ? run_state::waiting : run_state::stopped;
         }
     }
 
@@ -96,25 +92,37 @@ public:
     }
 
     int go() {
-        catch_signals();
+        catch_signals(is_task_);
         display_.event(headline(all_, now_, jobs_));
+        const double began = seconds_now();
+        double told = 0;
         int signals = 0;
         while (true) {
             for (std::size_t i = 0; i < children_.size(); ++i) reap(i);
-            for (; signals < asked_to_stop; ++signals) {
-                if (signals == 0 && running() > 0) display_.event("stopping: every run writes a checkpoint first");
-                for (const auto& c : children_)
-                    if (c.process > 0) ::kill(c.process, SIGTERM);
+            if (ended_by_slurm && told == 0) {
+                told = seconds_now();
+                stopping_ = true;
             }
-            if (signals == 0)
+            if (told > 0 && signals == 0 && seconds_now() - told > direct_signals) asked_to_stop = 1;
+            for (; signals < asked_to_stop; ++signals) {
+                stopping_ = true;
+                if (signals == 0 && running() > 0) display_.event("stopping: every run writes a checkpoint first");
+                for (std::size_t i = 0; i < children_.size(); ++i) tell(i);
+            }
+            if (!stopping_)
                 for (std::size_t i = 0; i < children_.size(); ++i) try_to_start(i);
-            if (running() == 0 && (signals > 0 || count(run_state::waiting) + count(run_state::elsewhere) == 0)) break;
+            const bool open = count(run_state::waiting) + count(run_state::elsewhere) > 0;
+            const bool patient = !is_task_ || seconds_now() - began < task_patience;
+            if (running() == 0 && (stopping_ || !open || !patient)) break;
             display_.show(all_, now_, jobs_, false);
             const timespec little{0, 200'000'000};
             ::nanosleep(&little, nullptr);
         }
         display_.show(all_, now_, jobs_, true);
-        if (signals > 0) return 130;
+        for (std::size_t i = 0; time_is_up && i < now_.size(); ++i)
+            if (all_.runs[i].chosen && now_[i].state != run_state::finished && now_[i].state != run_state::failed)
+                return requeue();
+        if (stopping_) return 130;
         return count(run_state::failed) > 0 ? 1 : 0;
     }
 
@@ -122,6 +130,7 @@ private:
     struct child {
         ::pid_t process = -1;
         int log = -1;
+        double next_look = 0;  // at Slurm, which has it
     };
 
     int count(run_state state) const {
@@ -129,10 +138,39 @@ private:
     }
     int running() const { return count(run_state::running); }
 
+    /// To stop. A launcher hands SIGUSR1 on; what it does at SIGTERM leaves a run little time, or none.
+    void tell(std::size_t i) const {
+        if (children_[i].process > 0)
+            ::kill(children_[i].process, all_.runs[i].launch.value.empty() ? SIGTERM : SIGUSR1);
+    }
+
     void fails(std::size_t i, const std::string& why) {
         now_[i].state = run_state::failed;
         now_[i].remark = why;
         display_.event("failed    " + all_.runs[i].folder + ": " + why);
+    }
+
+    /// The time that Slurm gave this task has come to its end; the same task goes on later.
+    int requeue() const {
+        const answer given = ask({"scontrol", "requeue", own_job()});
+        if (given.code == 0) return 130;
+        const int log = lock(all_.runs.back());
+        note(log, "failed: its time was up, and Slurm does not queue it again: " + last_of(given.text));
+        ::close(log);
+        return 1;
+    }
+
+    /// Whether Slurm has the run for another job than this one. A task, which has no time to ask, believes the folder.
+    bool is_slurms(std::size_t i) {
+        const std::string job = slurm_queue::job_of(all_.runs[i]);
+        if (job.empty() || job == own_job()) return false;
+        if (is_task_) return true;
+        slurm_queue queue;
+        queue.ask({&all_.runs[i]});
+        const auto state = queue.of(job).state;
+        if (state != slurm_queue::job_state::queued && state != slurm_queue::job_state::running) return false;
+        children_[i].next_look = seconds_now() + slurm_pause;
+        return true;
     }
 
     void try_to_start(std::size_t i) {
@@ -140,19 +178,31 @@ private:
         const auto& run = all_.runs[i];
         if (running() >= jobs_ || (now.state != run_state::waiting && now.state != run_state::elsewhere)) return;
         if (run.needs >= 0) {
+            const auto& needed = all_.runs[static_cast<std::size_t>(run.needs)];
             const auto other = now_[static_cast<std::size_t>(run.needs)].state;
             if (other == run_state::failed) fails(i, "the run whose weights it begins with has failed");
+            if (other != run_state::finished && !needed.chosen)
+                fails(i, "the run whose weights it begins with is not finished: " + needed.folder);
             if (other != run_state::finished) return;
         }
+        if (children_[i].next_look > seconds_now()) return;
         child c;
         try {
             c.log = lock(run);
+            if (c.log >= 0 && is_slurms(i)) {
+                ::close(c.log);
+                c.log = -1;
+            }
             if (c.log < 0) {
+                const bool slurms = children_[i].next_look > 0;
                 if (now.state == run_state::waiting)
-                    display_.event("elsewhere " + run.folder + ": somebody else runs it");
+                    display_.event("elsewhere " + run.folder +
+                                   (slurms ? ": Slurm has it as job " + slurm_queue::job_of(run)
+                                           : std::string(": somebody else runs it")));
                 now.state = run_state::elsewhere;
                 return;
             }
+            if (slurm_queue::job_of(run) != own_job()) slurm_queue::forget(run);  // a job that has ended
             check_folder(run);  // who had it before may have left another run
             now = progress_of(run);
             if (now.state == run_state::finished) {
@@ -160,13 +210,10 @@ private:
                 display_.event("finished  " + run.folder + scores(now) + " (elsewhere)");
                 return;
             }
-            auto words = run.words();
-            words.insert(words.begin(), "train");
-            words.insert(words.end(), {"--out", run.folder, "--resume", "--quiet"});
-            std::string command = "+ engram-" + run.program;
-            for (const auto& word : words) command += " " + word;
+            std::string command = "+";
+            for (const auto& word : run.command("engram-" + run.program)) command += " " + word;
             note(c.log, command);
-            c.process = start(run.program, words, c.log);
+            c.process = start(run.command(program_folder() + "engram-" + run.program), c.log);
             now.state = run_state::running;
             now.remark.clear();
             display_.event(
@@ -188,7 +235,9 @@ private:
         std::string why = WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status))
                                               : "exit code " + std::to_string(WEXITSTATUS(status));
         const bool ended = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        const bool interrupted = asked_to_stop > 0 && (WIFSIGNALED(status) || WEXITSTATUS(status) == 130);
+        // A launcher ends as it likes.
+        const bool launched = !run.launch.value.empty() && !ended;
+        const bool interrupted = stopping_ && (WIFSIGNALED(status) || WEXITSTATUS(status) == 130 || launched);
         now_[i] = progress_of(run);
         if (now_[i].state == run_state::finished && ended) {
             display_.event("finished  " + run.folder + scores(now_[i]));
@@ -207,6 +256,7 @@ private:
 
     campaign& all_;
     int jobs_;
+    bool is_task_, stopping_ = false;
     std::vector<run_progress> now_;
     std::vector<child> children_;
     campaign_display display_;
@@ -247,8 +297,13 @@ std::string rows_of(const campaign& all, const std::vector<const planned_run*>& 
 
 }  // namespace
 
-int run_campaign(campaign& all, int jobs) {
-    return runner(all, jobs).go();
+int run_campaign(campaign& all, int jobs, bool is_task) {
+    for (const auto& run : all.runs) {
+        const std::string launcher = run.launch.value.substr(0, run.launch.value.find_first_of(" \t"));
+        require(launcher.empty() || !run.chosen || finished_summary(run) || on_path(launcher), run.launch.place,
+                ": there is no '", launcher, "' on the PATH");
+    }
+    return runner(all, jobs, is_task).go();
 }
 
 int write_results(const campaign& all) {
@@ -266,16 +321,16 @@ int write_results(const campaign& all) {
         add(tables, run.results, run);
     }
     for (const auto& [path, runs] : tables) {
-        make_folder(std::filesystem::path(path).parent_path().string());
+        make_folders(std::filesystem::path(path).parent_path().string());
         write_file(path, rows_of(all, runs));
         std::printf("%s\n", path.c_str());
     }
     for (const auto& [path, runs] : reports) {
-        make_folder(std::filesystem::path(path).parent_path().string());
-        std::vector<std::string> words{"--out", path};
+        make_folders(std::filesystem::path(path).parent_path().string());
+        std::vector<std::string> words{program_folder() + "engram-report", "--out", path};
         for (const auto* run : runs) words.push_back(run->folder);
         std::fflush(stdout);
-        const int code = wait_for("report", words, -1);
+        const int code = wait_for(start(words, -1));
         require(code == 0, "engram-report ended with status ", code, "; there is no new ", path);
     }
     return 0;

@@ -7,120 +7,15 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include <engram/io/file.hpp>
-#include <engram/io/json.hpp>
+#include "campaigns.hpp"
 
-#include "../io/temporary.hpp"
-
-namespace {
-
-std::string text_of(const std::string& path) {
-    if (!engram::exists_on_disk(path)) return "";
-    const engram::bytes content = engram::read_file(path);
-    return {content.begin(), content.end()};
-}
-
-int lines_with(const std::string& text, const std::string& part) {
-    int count = 0;
-    for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
-    return count;
-}
-
-/// Whether something comes true within half a minute.
-template <class Condition>
-bool in_time(Condition condition) {
-    for (int tries = 0; tries < 3000; ++tries) {
-        if (condition()) return true;
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
-}
-
-/// A program of the checkout, started in a folder.
-class program {
-public:
-    program(const std::string& name, std::vector<std::string> words, const std::string& folder) {
-        const std::string path = std::string(ENGRAM_BIN_DIR) + "/engram-" + name;
-        REQUIRE_MESSAGE(std::filesystem::exists(path), path << " is missing; build the target program.campaign");
-        words.insert(words.begin(), path);
-        std::vector<char*> argv;
-        for (auto& word : words) argv.push_back(word.data());
-        argv.push_back(nullptr);
-        const std::string out = output_ / "out", err = output_ / "err";
-        process = ::fork();
-        if (process != 0) return;
-        for (const auto& [file, stream] : {std::pair{&out, 1}, {&err, 2}})
-            ::dup2(::open(file->c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666), stream);
-        if (::chdir(folder.c_str()) == 0) ::execv(path.c_str(), argv.data());
-        ::_exit(99);
-    }
-    std::string out() const { return text_of(output_ / "out"); }
-    std::string err() const { return text_of(output_ / "err"); }
-    /// Its exit code, or 128 + the signal that ended it.
-    int end() const {
-        int status = 0;
-        ::waitpid(process, &status, 0);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    }
-    ::pid_t process;
-
-private:
-    temporary_folder output_;
-};
-
-struct finished {
-    int code;
-    std::string out, err;
-};
-
-/// A folder with a campaign in it.
-struct workplace : temporary_folder {
-    explicit workplace(const std::string& lines) { write(lines); }
-    void write(const std::string& lines) const { engram::write_file(*this / "some.campaign", lines); }
-    program start(std::vector<std::string> words = {}) const {
-        words.insert(words.begin(), "some.campaign");
-        return {"campaign", words, path};
-    }
-    finished run(std::vector<std::string> words = {}) const {
-        const program p = start(std::move(words));
-        const int code = p.end();
-        return {code, p.out(), p.err()};
-    }
-    std::string log(const std::string& run) const { return text_of(*this / ("runs/" + run + "/log.txt")); }
-};
-
-/// T-Mazes by a small agent without a memory: a third of a million steps take a second.
-std::string small(const std::string& more, const std::string& out = "{task}-{seed}") {
-    return "out = runs/" + out +
-           "\nprograms = ff\ntasks = t_maze\ncontroller.hidden = 8\nencoder.hidden = 8\n"
-           "rollout.environments = 8\nevaluate = 2\n" +
-           more;
-}
-
-engram::json summary_of(const std::string& folder) {
-    engram::json summary = engram::read_json(folder + "/summary.json");
-    for (const char* timed : {"steps_per_second", "wall_seconds", "cpu_seconds", "peak_memory_bytes"})
-        summary.erase(timed);
-    return summary;
-}
-
-void same_run(const std::string& a, const std::string& b) {
-    CHECK(summary_of(a) == summary_of(b));
-    CHECK(text_of(a + "/checkpoint/latest.safetensors") == text_of(b + "/checkpoint/latest.safetensors"));
-}
-
-}  // namespace
+using namespace campaigns;
 
 TEST_CASE("a dry run of train says what config.json will hold, and writes nothing") {
     const temporary_folder folder;
@@ -194,7 +89,7 @@ TEST_CASE("what is wrong is refused in one sentence before anything starts") {
              {head + "results = a.csv\n", "no run is finished", {"--report"}},
          }) {
         const workplace place(m.lines);
-        const finished f = place.run(m.words);
+        const outcome f = place.run(m.words);
         INFO(m.lines);
         INFO(f.err);
         CHECK(f.code == 2);
@@ -215,7 +110,7 @@ TEST_CASE("a grid, its sections and what holds for some of it") {
         "two_colors: steps = 700\n[wide]\ncontroller.hidden = 32 64\nout = "
         "runs/{section}/{task}-{program}-{controller.hidden}-{seed}\n"
         "[short]\ntasks = t_maze\nseeds = 7\nsteps = 300\ndata = a b\n");
-    const finished f = place.run({"--dry-run", "evaluate=0"});
+    const outcome f = place.run({"--dry-run", "evaluate=0"});
     INFO(f.err);
     REQUIRE(f.code == 0);
     std::string out = f.out;
@@ -243,7 +138,7 @@ TEST_CASE("a grid, its sections and what holds for some of it") {
 
 TEST_CASE("two runs to their end, their report and results; what is finished is kept, unless it is something else") {
     const workplace place(small("seeds = 1 2\nsteps = 4000\nreport = runs/report.html\nresults = data/some.csv\n"));
-    finished f = place.run({"--jobs", "2"});
+    outcome f = place.run({"--jobs", "2"});
     INFO(f.err);
     REQUIRE(f.code == 0);
     for (const char* run : {"t_maze-1", "t_maze-2"}) {
@@ -304,7 +199,7 @@ TEST_CASE("a campaign that is ended goes on where it stood, bit for bit") {
             CHECK(!engram::read_json(folder + "/summary.json").at("finished").get<bool>());
             CHECK(has(broken.run({"--status"}).out, "stopped   runs/t_maze-1"));
         }
-        const finished f = broken.run();
+        const outcome f = broken.run();
         CHECK(f.code == 0);
         CHECK(has(f.out, "resumed   runs/t_maze-1\nfinished  runs/t_maze-1"));
         CHECK(lines_with(broken.log("t_maze-1"), "+ engram-ff train ") == 3);
@@ -353,7 +248,7 @@ TEST_CASE("a run that fails is told of with the last line of its log, and the ot
         small("seeds = 1\nsteps = 2000\nresults = some.csv\n"
               "[lost]\nweights = nowhere\n[last]\n[later]\nweights = runs/lost\n",
               "{section}"));
-    finished f = place.run({"--jobs", "1"});
+    outcome f = place.run({"--jobs", "1"});
     CHECK(f.code == 1);
     const std::string why = "exit code 2: engram-ff: --weights nowhere: there is no checkpoint in this folder";
     CHECK(has(f.out, "failed    runs/lost: " + why + "\n"));
@@ -372,7 +267,7 @@ TEST_CASE("a table of results names what varies, and has a row of a run that was
     const workplace place(
         "programs = ff\ntasks = t_maze\nseeds = 1\nresults = {task}.csv\nsteps = 640 960\nrollout.environments = 8\n"
         "out = runs/{section}-{steps}\n[one]\nevaluate = 0\n[two]\nevaluate = 2\ncontroller.hidden = 8\n");
-    const finished f = place.run({"--jobs", "1"});
+    const outcome f = place.run({"--jobs", "1"});
     INFO(f.err);
     REQUIRE(f.code == 0);
     const std::string csv = text_of(place / "t_maze.csv");
@@ -389,7 +284,7 @@ TEST_CASE("a run begins with the weights of one before it, once that is finished
         small("seeds = 1 2\nsteps = 2000\n"
               "[first]\n[second]\nweights = runs/first-{seed}\n",
               "{section}-{seed}"));
-    const finished f = place.run({"--jobs", "4"});
+    const outcome f = place.run({"--jobs", "4"});
     INFO(f.out);
     CHECK(f.code == 0);
     for (const std::string seed : {"1", "2"}) {
