@@ -22,6 +22,7 @@ say() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
 
 # --- a Slurm ------------------------------------------------------------------------------------------------------
 
+# In sessions of their own: a Ctrl-C is for this script alone, which needs them to end the jobs.
 daemons=()
 take_down() {
     local code=$?
@@ -53,7 +54,7 @@ port() { # one that nobody listens on
 me=$(id -un) host=$(hostname -s)
 mkdir -p -m 755 "$work/munge" "$work/state" "$work/spool"
 (umask 077; head -c 1024 /dev/urandom > "$work/munge/key")
-munged --foreground --force --key-file="$work/munge/key" --socket="$work/munge/socket" --pid-file="$work/munge/pid" \
+setsid munged --foreground --force --key-file="$work/munge/key" --socket="$work/munge/socket" --pid-file="$work/munge/pid" \
     --log-file="$work/munge/log" --seed-file="$work/munge/seed" > "$work/munged.log" 2>&1 &
 daemons+=($!)
 cat > "$work/slurm.conf" <<END
@@ -95,9 +96,9 @@ for ((i = 0; i < 50; ++i)); do
     [[ ! -S $work/munge/socket ]] || break
     sleep 0.1
 done
-slurmctld -D -f "$SLURM_CONF" > "$work/controller.log" 2>&1 &
+setsid slurmctld -D -f "$SLURM_CONF" > "$work/controller.log" 2>&1 &
 daemons+=($!)
-slurmd -D -f "$SLURM_CONF" -N "$host" > "$work/node.log" 2>&1 &
+setsid slurmd -D -f "$SLURM_CONF" -N "$host" > "$work/node.log" 2>&1 &
 daemons+=($!)
 for ((i = 0; i < 100; ++i)); do
     [[ $(sinfo --noheader --partition=low --format=%T 2> /dev/null) != idle ]] || break
@@ -142,8 +143,8 @@ say "three runs without Slurm"
 
 "$bin/engram-campaign" some.campaign --slurm --jobs 2 > array.txt 2>&1 &
 follower=$!
-until_true 60 "two runs that train" trains array/1
-until_true 60 "two runs that train" trains array/2
+until_true 120 "two runs that train" trains array/1
+until_true 120 "two runs that train" trains array/2
 [[ $(squeue --noheader --array --states=running | wc -l) == 2 ]] || fail "--jobs 2 is not a limit of two"
 "$bin/engram-campaign" some.campaign --status > status.txt
 has "running   array/1" status.txt && has "queued    array/3: job" status.txt || fail "$(cat status.txt)"
@@ -154,15 +155,15 @@ before=$(squeue --noheader --array | wc -l)
 # Who is more important takes both processors.
 job=$(cat array/1/slurm.txt)
 sbatch --partition=high --ntasks=2 --output=/dev/null --wrap='sleep 5' > /dev/null
-until_true 60 "$job is preempted" is_state "$job" PENDING
-until_true 60 "$(cat array/2/slurm.txt) is preempted" is_state "$(cat array/2/slurm.txt)" PENDING
+until_true 120 "$job is preempted" is_state "$job" PENDING
+until_true 120 "$(cat array/2/slurm.txt) is preempted" is_state "$(cat array/2/slurm.txt)" PENDING
 for run in array/1 array/2; do
     [[ -e $run/checkpoint/latest.safetensors ]] || fail "$run: no checkpoint after the preemption"
     has '"finished": false' $run/summary.json || fail "$run has not ended by itself when it was preempted"
 done
 say "preempted: both runs wrote a checkpoint and wait again"
 until_true 120 "array/1 goes on" bash -c '[[ $(grep -c "^+ .*train " array/1/log.txt) -ge 2 ]]'
-until_true 60 "$job runs" is_state "$job" RUNNING
+until_true 120 "$job runs" is_state "$job" RUNNING
 sleep 1
 is_state "$job" RUNNING && scontrol requeue "$job"
 status=0
@@ -184,12 +185,12 @@ say "a run of more than its time, in $(starts array/4) parts: the same checkpoin
 
 # --- two processes -------------------------------------------------------------------------------------------------
 
-two="train --task t_maze --seed 5 --steps 6000000 --rollout.shards 2 --threads 1 --evaluate 0 --quiet --checkpoint-every 500000"
-two="$two --controller.hidden 16 --encoder.hidden 16 --rollout.environments 16"
+two="train --task t_maze --seed 5 --steps 2000000 --rollout.shards 2 --threads 1 --evaluate 0 --quiet --checkpoint-every 200000"
+two="$two --controller.hidden 16 --encoder.hidden 16 --rollout.environments 128"
+# Processes that wait leave the processor to those that work; and whoever is root has to say that this is meant.
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 "$bin/engram-ff" $two --out one
 failed=
-# Whoever is root has to say that this is meant.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if srun --ntasks=2 --mpi=pmix "$bin/engram-ff" $two --out srun-pmix > srun.txt 2>&1; then
     same one srun-pmix
     say "srun --mpi=pmix -n 2: the bits of one process"
@@ -205,19 +206,20 @@ fi
 [[ -z $failed ]] || fail "$failed"
 
 # A campaign whose runs are two processes each.
+shape=(seeds=1 steps=2000000 rollout.shards=2 rollout.environments=128 checkpoint-every=200000)
 for launch in 'srun --mpi=pmix -n 2' 'mpirun -n 2'; do
     name=${launch%% *}
-    "$bin/engram-campaign" some.campaign seeds=1 rollout.shards=2 "out=two/$name" "results=two.csv" --slurm "launch=$launch" \
+    "$bin/engram-campaign" some.campaign "${shape[@]}" "out=two/$name" "results=two.csv" --slurm "launch=$launch" \
         slurm=--ntasks=2 > two.txt 2>&1 &
     follower=$!
-    until_true 60 "two processes that train" trains "two/$name"
+    until_true 120 "two processes that train" trains "two/$name"
     sbatch --partition=high --ntasks=2 --output=/dev/null --wrap='sleep 2' > /dev/null
     status=0
     wait $follower || status=$?
     [[ $status == 0 ]] || fail "the campaign of $launch ended with $status: $(cat two.txt)"
     [[ $(starts "two/$name") -ge 2 ]] || fail "$launch: not preempted: $(cat "two/$name/log.txt")"
     if [[ ! -d two/one ]]; then
-        "$bin/engram-campaign" some.campaign seeds=1 rollout.shards=2 out=two/one results=two.csv > /dev/null
+        "$bin/engram-campaign" some.campaign "${shape[@]}" out=two/one results=two.csv > /dev/null
     fi
     same two/one "two/$name"
     say "launch = $launch, preempted: the bits of one process"
@@ -231,9 +233,9 @@ sbatch --parsable --nodes=1 --ntasks-per-node=2 --cpus-per-task=1 --time=5 --out
     several_nodes.sh "$bin/engram-ff" $two --out script > script.job
 job=$(cat script.job)
 job_state() { squeue --noheader --states=all --jobs="$1" --format=%T; }
-until_true 60 "the script trains" trains script
+until_true 120 "the script trains" trains script
 sbatch --partition=high --ntasks=2 --output=/dev/null --wrap='sleep 2' > /dev/null
-until_true 60 "the script is preempted" bash -c "[[ \$(squeue --noheader --jobs=$job --format=%T) == PENDING ]]"
+until_true 120 "the script is preempted" bash -c "[[ \$(squeue --noheader --jobs=$job --format=%T) == PENDING ]]"
 until_true 120 "the script's run ends" bash -c "[[ \$(squeue --noheader --states=all --jobs=$job --format=%T) == COMPLETED ]]"
 same one script
 say "the script of docs/guide/machines.md, preempted: the bits of one process"
