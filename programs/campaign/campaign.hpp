@@ -3,7 +3,7 @@
 
 // A campaign: many runs from one file (docs/guide/campaign.md). file.cpp reads which runs those are, folders.cpp asks
 // the programs whether they would take them and reads how far each one is, runs.cpp starts them, slurm.cpp has Slurm
-// start them, display.cpp tells.
+// start them, display.cpp and page.cpp tell.
 
 #include <sys/types.h>
 
@@ -35,13 +35,13 @@ struct campaign_section {
 struct planned_run {
     std::string section, program, task;
     std::int64_t seed = 1;
-    std::string program_place, task_place;      // the lines that name them
-    std::vector<campaign_line> values{};        // flags and settings, one value each
-    campaign_line launch{}, slurm{};            // what stands before its command; options of sbatch
-    std::string folder{}, report{}, results{};  // the last two are empty where the file has none
-    std::ptrdiff_t needs = -1;                  // the run before it whose weights it begins with
-    bool chosen = true;                         // false: it stands here for those that need it, and is not started
-    json configuration{};                       // what its config.json will hold
+    std::string program_place, task_place;              // the lines that name them
+    std::vector<campaign_line> values{};                // flags and settings, one value each
+    campaign_line launch{}, slurm{};                    // what stands before its command; options of sbatch
+    std::string folder{}, report{}, results{}, page{};  // all but the first are empty where the file has none
+    std::ptrdiff_t needs = -1;                          // the run before it whose weights it begins with
+    bool chosen = true;    // false: it stands here for those that need it, and is not started
+    json configuration{};  // what its config.json will hold
 
     /// The words behind the program's name that say what is trained.
     std::vector<std::string> words() const;
@@ -114,6 +114,9 @@ std::optional<double> seconds_left(const campaign& all, const std::vector<run_pr
 std::string headline(const campaign& all, const std::vector<run_progress>& now, int jobs);
 std::string run_line(const planned_run& run, const run_progress& now);
 
+/// The pages that the runs name, of how far they are.
+void write_pages(const campaign& all, const std::vector<run_progress>& now, int jobs);
+
 /// A table that is drawn anew on a terminal; elsewhere a line an event.
 class campaign_display {
 public:
@@ -123,9 +126,11 @@ public:
 
 private:
     void erase();
+    void write(const campaign& all, const std::vector<run_progress>& now, int jobs);
     bool terminal_;
     int drawn_ = 0;
-    double shown_ = 0;
+    double shown_ = 0, written_ = 0;
+    bool told_ = false;  // that a page cannot be written
 };
 
 /// What Slurm knows of its jobs. A run that it was given has the job's number in its folder, such as 1234_5.

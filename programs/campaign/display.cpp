@@ -114,6 +114,24 @@ void campaign_display::erase() {
     drawn_ = 0;
 }
 
+/// A page that cannot be written ends no runs.
+void campaign_display::write(const campaign& all, const std::vector<run_progress>& now, int jobs) {
+    auto seen = now;
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+        if (seen[i].state != run_state::running && seen[i].state != run_state::elsewhere) continue;
+        if (all.runs[i].page.empty()) continue;
+        const auto found = progress_of(all.runs[i]);
+        seen[i].step = found.step;
+        seen[i].rate = found.rate;
+    }
+    try {
+        write_pages(all, seen, jobs);
+    } catch (const error& problem) {
+        if (!told_) event(problem.what());
+        told_ = true;
+    }
+}
+
 void campaign_display::event(const std::string& line) {
     erase();
     std::printf("%s\n", line.c_str());
@@ -123,6 +141,10 @@ void campaign_display::event(const std::string& line) {
 
 void campaign_display::show(const campaign& all, std::vector<run_progress>& now, int jobs, bool at_once) {
     const double time = seconds_now();
+    if (at_once || time - written_ > 60) {
+        written_ = time;
+        write(all, now, jobs);
+    }
     if (!at_once && time - shown_ < (terminal_ ? 1 : 60)) return;
     const bool first = shown_ == 0;
     shown_ = time;

@@ -19,7 +19,7 @@ using word_list = std::vector<std::string>;
 constexpr std::size_t most_runs = 100'000;  // a slip of the pen is more
 
 const word_list grid_keys{"programs", "tasks", "seeds"};
-const word_list pattern_keys{"out", "report", "results"};
+const word_list pattern_keys{"out", "report", "results", "page"};
 /// How a run is started, which changes nothing of what comes out.
 const word_list how_keys{"launch", "slurm"};
 /// Flags of train that a line may give; a setting is a key with a dot.
@@ -234,6 +234,7 @@ private:
             run.folder = pattern("out", usual);
             run.report = pattern("report", "");
             run.results = pattern("results", "");
+            run.page = pattern("page", "");
             for (auto& value : run.values)
                 if (value.key == "weights") value.value = expand(value.value, value.place, run);
             all_.runs.push_back(std::move(run));
@@ -275,17 +276,25 @@ void connect(campaign& all) {
                     value.value, ", which should come before it");
             all.runs[i].needs = static_cast<std::ptrdiff_t>(other->second);
         }
-    // engram-report writes two tables beside its page.
+    // No file is written by two. engram-report writes two tables beside its page.
     std::map<std::string, std::string> written;
     for (const auto& run : all.runs)
         for (const char* ending : {"html", "csv", "heatmap.csv"})
             if (!run.report.empty())
-                written[plain_path(std::filesystem::path(run.report).replace_extension(ending))] = run.report;
-    for (const auto& run : all.runs) {
-        const auto other = run.results.empty() ? written.end() : written.find(plain_path(run.results));
-        if (other != written.end())
-            fail(all.file, ": 'results' is ", run.results, ", which the report ", other->second, " writes as well");
-    }
+                written[plain_path(std::filesystem::path(run.report).replace_extension(ending))] =
+                    "the report " + run.report;
+    const auto add = [&](const char* key, auto path_of) {
+        for (const auto& run : all.runs) {
+            const std::string& path = path_of(run);
+            const auto other = path.empty() ? written.end() : written.find(plain_path(path));
+            require(other == written.end(), all.file, ": '", key, "' is ", path, ", which ",
+                    other == written.end() ? "" : other->second, " writes as well");
+        }
+        for (const auto& run : all.runs)
+            if (!path_of(run).empty()) written[plain_path(path_of(run))] = "'" + std::string(key) + "'";
+    };
+    add("results", [](const planned_run& run) -> const std::string& { return run.results; });
+    add("page", [](const planned_run& run) -> const std::string& { return run.page; });
 }
 
 }  // namespace
@@ -350,6 +359,7 @@ void keep_only(campaign& all, const std::vector<std::string>& folders) {
         if (needs >= 0) stays(static_cast<std::size_t>(needs), kept[static_cast<std::size_t>(needs)]);
         stays(i, true);
     }
+    for (auto& run : runs) run.page.clear();  // which is of all of them
     for (auto& run : runs)
         if (run.needs >= 0) run.needs = run.chosen ? place[static_cast<std::size_t>(run.needs)] : -1;
     all.runs = std::move(runs);

@@ -126,6 +126,7 @@ int print_status(const campaign& all, int jobs) {
     std::vector<run_progress> now = progress_of(all);
     for (auto& run : now)
         if (run.state == run_state::elsewhere) run.state = run_state::running;
+    write_pages(all, now, jobs);
     std::printf("%s\n", headline(all, now, jobs).c_str());
     for (std::size_t i = 0; i < now.size(); ++i) std::printf("  %s\n", run_line(all.runs[i], now[i]).c_str());
     return 0;

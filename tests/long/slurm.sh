@@ -129,12 +129,12 @@ cat > some.campaign <<'END'
 programs = ff
 tasks = t_maze
 seeds = 1 2 3
-steps = 6000000
+steps = 12000000
 controller.hidden = 16
 encoder.hidden = 16
 rollout.environments = 16
 evaluate = 2
-checkpoint-every = 500000
+checkpoint-every = 1000000
 out = array/{seed}
 results = array.csv
 END
@@ -176,8 +176,8 @@ say "an array of three, preempted, $(starts array/1), $(starts array/2) and $(st
 
 # --- the end of a job's time ---------------------------------------------------------------------------------------
 
-"$bin/engram-campaign" some.campaign seeds=4 steps=20000000 out=whole/{seed} results=whole4.csv > whole.txt
-"$bin/engram-campaign" some.campaign seeds=4 steps=20000000 results=array4.csv --slurm \
+"$bin/engram-campaign" some.campaign seeds=4 steps=50000000 out=whole/{seed} results=whole4.csv > whole.txt
+"$bin/engram-campaign" some.campaign seeds=4 steps=50000000 results=array4.csv --slurm \
     'slurm=--time=1 --signal=B:USR1@50' > time.txt 2>&1 || fail "$(cat time.txt)"
 [[ $(starts array/4) -ge 2 ]] || fail "its time was never up: $(cat array/4/log.txt)"
 same whole/4 array/4

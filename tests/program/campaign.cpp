@@ -66,6 +66,9 @@ TEST_CASE("what is wrong is refused in one sentence before anything starts") {
               "some.campaign:6: these are more than 100000 runs"},
              {head + "report = a.html\nresults = ./a.csv\n",
               "'results' is ./a.csv, which the report a.html writes as well"},
+             {head + "report = a.html\npage = ./a.html\n",
+              "'page' is ./a.html, which the report a.html writes as well"},
+             {head + "results = a.html\npage = ./a.html\n", "'page' is ./a.html, which 'results' writes as well"},
              {"programs = fff\ntasks = t_maze\nseeds = 1\n",
               "some.campaign:1: unknown program 'fff'; did you mean 'ff'?"},
              {"programs = report\ntasks = t_maze\nseeds = 1\n", "some.campaign:1: unknown program 'report'"},
@@ -261,6 +264,41 @@ TEST_CASE("a run that fails is told of with the last line of its log, and the ot
     f = place.run({"--report"});
     CHECK(f.code == 0);
     CHECK(lines_with(text_of(place / "some.csv"), "\nff,t_maze,1,last,") == 2);
+}
+
+TEST_CASE("a page of what is done, running and failed") {
+    const workplace place(
+        small("seeds = 1 2\nsteps = 2000\npage = pages/state.html\n[<all>]\n[lost]\nseeds = 3\nweights = <nowhere>\n",
+              "{section}-{seed}"));
+    CHECK(has(place.run().err, "expected a section's name, got '<all>'"));
+    place.write(
+        small("seeds = 1 2\nsteps = 2000\npage = pages/state.html\n[all]\n[lost]\nseeds = 3\nweights = <nowhere>\n",
+              "{section}-{seed}"));
+    outcome f = place.run({"--status"});
+    CHECK(f.code == 0);
+    std::string page = text_of(place / "pages/state.html");
+    CHECK(has(page, "<p class='lead'>some.campaign: 0 of 3 done</p>"));
+    CHECK(has(page, "<tr><th>all t_maze</th><td class='state'><a class='waiting' "));
+    CHECK(lines_with(page, "<a class='waiting' ") == 3);
+    CHECK(place.run({"--jobs", "2"}).code == 1);
+    page = text_of(place / "pages/state.html");
+    CHECK(has(page, "some.campaign: 2 of 3 done, 1 failed"));
+    CHECK(lines_with(page, "<a class='finished' style='--p:100%' href='../runs/all-") == 2);
+    CHECK(lines_with(page, "<a class='failed' ") == 1);
+    CHECK(has(page, "<h2>Failed</h2>"));
+    CHECK(has(page,
+              ">runs/lost-3</a></td><td class='text'>exit code 2: engram-ff: --weights &lt;nowhere&gt;: there is no"));
+    CHECK(!has(page, "<nowhere>"));
+    // A single run of it leaves the page alone.
+    std::filesystem::remove(place / "pages/state.html");
+    CHECK(place.run({"--only", "runs/all-1"}).code == 0);
+    CHECK(!engram::exists_on_disk(place / "pages/state.html"));
+    // A page that cannot be written ends no runs.
+    f = place.run({"page=some.campaign/state.html", "--only", "runs/all-1"});
+    CHECK(f.code == 0);
+    f = place.run({"page=some.campaign/state.html"});
+    CHECK(f.code == 1);
+    CHECK(lines_with(f.out, "cannot make the folder some.campaign") == 1);
 }
 
 TEST_CASE("a table of results names what varies, and has a row of a run that was not judged") {
