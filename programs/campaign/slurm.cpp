@@ -47,6 +47,14 @@ std::string sentence_of(const std::string& text) {
     return line.empty() ? "it says nothing" : line;
 }
 
+/// The number of a job in what sbatch says, among what a site has it say besides: 1234, or 1234;cluster.
+std::string array_in(const std::string& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+        if (const std::string number = line.substr(0, line.find(';')); is_number(number)) return number;
+    return "";
+}
+
 slurm_queue::job_state state_of(const std::string& name) {
     for (const char* ended : {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY",
                               "PREEMPTED", "REVOKED", "TIMEOUT"})
@@ -229,9 +237,11 @@ private:
             if (!run.chosen || now_[i].state != run_state::waiting) continue;
             if (run.needs >= 0) {
                 const auto other = now_[static_cast<std::size_t>(run.needs)].state;
-                if (other == run_state::failed || other == run_state::stopped) {
+                const auto& needed = all_.runs[static_cast<std::size_t>(run.needs)];
+                if (other == run_state::failed || (!needed.chosen && other != run_state::finished)) {
                     tried_[i] = true;
-                    fails(i, "the run whose weights it begins with has failed");
+                    fails(i, needed.chosen ? "the run whose weights it begins with has failed"
+                                           : "the run whose weights it begins with is not finished: " + needed.folder);
                 }
                 if (other != run_state::finished) continue;
             }
@@ -318,9 +328,9 @@ private:
         }
         if (mine.empty()) return;
         const answer given = ask_slurm(options, mine);
-        const std::string said = last_of(given.text), array = said.substr(0, said.find(';'));
         require(given.code == 0, "sbatch: ", sentence_of(given.text));
-        require(is_number(array), "sbatch: expected the number of a job, got '", said, "'");
+        const std::string array = array_in(given.text);
+        require(!array.empty(), "sbatch: expected the number of a job, got '", last_of(given.text), "'");
         for (std::size_t k = 0; k < mine.size(); ++k) {
             const auto& run = all_.runs[mine[k]];
             slurm_queue::name(run, array + "_" + std::to_string(k));
@@ -405,7 +415,12 @@ void slurm_queue::ask(const std::vector<const planned_run*>& runs) {
     if (given.code != 0 && given.text.find("Invalid job id") != given.text.npos) return;
     require(given.code == 0, "squeue: ", sentence_of(given.text));
     std::istringstream lines(given.text);
-    for (std::string job, state; lines >> job >> state;) jobs_[job] = {state_of(state), state};
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        std::string job, state, more;
+        if (words >> job >> state && !(words >> more) && is_number(array_of(job)))
+            jobs_[job] = {state_of(state), state};
+    }
 }
 
 slurm_queue::known_job slurm_queue::of(const std::string& job) const {

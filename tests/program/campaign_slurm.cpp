@@ -213,6 +213,14 @@ TEST_CASE("a run is queued when the one is finished whose weights it begins with
     INFO(f.err);
     CHECK(f.code == 0);
     CHECK(has(place.calls(), " --array=0-1 "));
+    {  // One that needs another is not queued without it.
+        const cluster alone(small("seeds = 1\nsteps = 2000\n[first]\n[second]\nweights = runs/first\n", "{section}"));
+        const outcome second = alone.run({"--slurm", "--only", "runs/second"});
+        CHECK(second.code == 1);
+        CHECK(has(second.out,
+                  "failed    runs/second: the run whose weights it begins with is not finished: runs/first\n"));
+        CHECK(alone.calls().empty());
+    }
     CHECK(lines_with(place.calls(), " --mem=2G\n") >= 1);
     const auto ended = f.out.find("finished  runs/first-1"), queued = f.out.find(" runs/second-1");
     CHECK((ended != f.out.npos && queued != f.out.npos && ended < queued));
