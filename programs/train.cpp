@@ -88,8 +88,6 @@ int train(ablation& model, const arguments& a, processes* others) {
     std::string trouble;
     try {
         if (first) configure(config, a, paths);
-        require(!others || config.device == "cpu", "--device ", config.device,
-                ": several processes train on the host alone");
     } catch (const error& problem) {
         if (!others) throw;
         trouble = problem.what();

@@ -259,7 +259,7 @@ public:
 
 private:
     static constexpr std::size_t places = 256, workspace_bytes = std::size_t{32} << 20;
-    static constexpr int sweeps = 4;  // forward, backward, update, a caller's own
+    static constexpr int sweeps = 5;  // forward, backward, update, a caller's own, what shards add up
 
     struct recorded {
         cudaGraphExec_t graph = nullptr;

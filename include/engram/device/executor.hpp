@@ -242,7 +242,7 @@ public:
     }
 
 private:
-    static constexpr int sweeps = 4;  // forward, backward, update, a caller's own
+    static constexpr int sweeps = 5;  // forward, backward, update, a caller's own, what shards add up
 
     struct named_alarm {
         std::string what;

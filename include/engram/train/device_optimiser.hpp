@@ -5,8 +5,10 @@
 //
 // Equations: kernels/optimiser.hpp. The norm is summed in two launches; the update reads it and the step's rates from
 // device memory, so a step is always the same three launches and is replayed like a sweep. A gradient that is not
-// finite changes no number; norm() tells. Weights are those that the plans over the store read on the device; fetch()
-// of device/weights.hpp brings them to the host. Moments are copied to the host when a checkpoint asks for them.
+// finite changes no number; norm() tells. Between processes the gradient goes through the host's memory, summed in the
+// order of the shards as it is there (docs/decisions/0023). Weights are those that the plans over the store read on the
+// device; fetch() of device/weights.hpp brings them to the host. Moments are copied to the host when a checkpoint asks
+// for them.
 
 #include <cmath>
 #include <deque>
@@ -16,6 +18,7 @@
 
 #include <engram/device/kernel.hpp>
 #include <engram/train/optimiser.hpp>
+#include <engram/train/processes.hpp>
 #include <engram/train/shards.hpp>
 
 namespace engram {
@@ -117,8 +120,9 @@ public:
     /// One update by the gradient that `learner` holds; `progress` in [0, 1] places it on the schedule. Does not wait.
     void update(program<Backend>& learner, double progress) { update(std::vector{&learner}, 1, progress); }
     /// The same by the sum of the gradients of programs that share a store, `each` neighbouring ones a shard, in the
-    /// first one's place.
-    void update(const std::vector<program<Backend>*>& learners, int each, double progress) {
+    /// first one's place. They are the shards `mine` of those that `others` carry together, if there are others.
+    void update(const std::vector<program<Backend>*>& learners, int each, double progress, const shard_range& mine = {},
+                processes* others = nullptr) {
         program<Backend>& learner = *learners.front();
         auto& on = learner.executor();
         on_ = &on;
@@ -138,12 +142,17 @@ public:
         real* const weights = learner.device_weights_in_use().data();
         real* const gradient = learner.device_gradient();
         // Another optimiser may step other weights on the same executor by turns: what it recorded is not this one's.
-        const std::vector<std::shared_ptr<void>> mine{{std::shared_ptr<void>(), rates_.data()}};
-        on.replay(2, mine, [&] {
-            add_in_order(static_cast<int>(learners.size()), each, [&](int to, int from) {
-                const auto of = [&](int i) { return learners[static_cast<std::size_t>(i)]->device_gradient(); };
-                on.launch("sum", count_, add_number<real>{of(to), of(from)});
-            });
+        const std::vector<std::shared_ptr<void>> own{{std::shared_ptr<void>(), rates_.data()}};
+        const bool whole = !others || in_even_subtrees(others->count(), mine.all);
+        const auto of = [&](int i) { return learners[static_cast<std::size_t>(i)]->device_gradient(); };
+        const auto add = [&] {
+            const int places = static_cast<int>(learners.size()), together = whole ? places : each;
+            for (int first = 0; first < places; first += together)
+                add_in_order(together, each, [&](int to, int from) {
+                    on.launch("sum", count_, add_number<real>{of(first + to), of(first + from)});
+                });
+        };
+        const auto step_by_sum = [&] {
             on.launch_blocks("norm", blocks_, square_sums<real>::lanes,
                              square_sums<real>{gradient, count_, partial_.data()});
             on.launch_blocks("clip", 1, clip_factor<real>::lanes,
@@ -152,7 +161,19 @@ public:
                 step<true>(on, weights, gradient);
             else
                 step<false>(on, weights, gradient);
-        });
+        };
+        if (!others) {
+            on.replay(2, own, [&] {
+                add();
+                step_by_sum();
+            });
+        } else {
+            if (learners.size() > 1) on.replay(4, own, add);
+            std::vector<const real*> shards;
+            for (int s = 0; s < (whole ? 1 : mine.count()); ++s) shards.push_back(of(s * each));
+            sum_with(*others, mine, on, shards, gradient);
+            on.replay(2, own, step_by_sum);
+        }
         learner.device_weights_in_use().changed(on);
     }
     /// Norm of the last update's gradient before clipping; waits for it.
@@ -170,6 +191,23 @@ public:
     std::span<real> second_moment() { return fetch(), host_second_; }
 
 private:
+    /// The sum over the shards of all processes; `parts` hold this one's, or the sum of all of them.
+    void sum_with(processes& others, const shard_range& mine, executor<Backend>& on,
+                  const std::vector<const real*>& parts, real* to) {
+        const auto n = static_cast<std::size_t>(count_);
+        host_parts_.resize(parts.size() * n);
+        std::vector<std::span<real>> here;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            here.push_back(std::span(host_parts_).subspan(i * n, n));
+            on.download(parts[i], here[i].data(), count_);
+        }
+        if (in_even_subtrees(others.count(), mine.all))
+            sum_by_halves(others, here[0], room_);
+        else
+            sum_from_shards(others, mine, here, room_);
+        on.upload(here[0].data(), to, count_);
+    }
+
     void fetch() {
         if (std::exchange(host_is_newer_, true)) return;
         host_first_.resize(first_.size());
@@ -220,6 +258,7 @@ private:
     std::deque<typename executor<Backend>::fence> done_;  // what the other learners were given
     executor<Backend>* on_ = nullptr;                     // of the last update
     std::vector<real> host_first_, host_second_;
+    std::vector<real> host_parts_, room_;  // of other processes' sums
     bool host_is_newer_ = false;
     std::int64_t updates_ = 0;
 };

@@ -91,9 +91,7 @@ public:
     using programs = std::vector<program<Backend>*>;
 
     training_context(const loop_settings& s, const optimiser_settings& o, std::shared_ptr<parameters<real>> store)
-        : settings(s), optimiser(o, *store), store_(std::move(store)), pool_(std::max(1, s.threads)) {
-        require(!device_backend<Backend> || !s.others, "several processes train on the host alone, not on a device");
-    }
+        : settings(s), optimiser(o, *store), store_(std::move(store)), pool_(std::max(1, s.threads)) {}
 
     const loop_settings settings;
     optimiser_of<Backend> optimiser;
@@ -149,7 +147,7 @@ public:
         window.learning_rate = by.learning_rate(progress());
         double norm = 0;
         if constexpr (device_backend<Backend>) {
-            by.update(mine, each, progress());
+            by.update(mine, each, progress(), settings.mine(all), settings.others);
             norm = by.norm(mine[0]->executor());
             if (!std::isfinite(norm)) --by.updates();
         } else {
