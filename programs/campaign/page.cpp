@@ -10,11 +10,11 @@
 
 #include <fmt/format.h>
 
-#include <engram/evaluate/report_style.hpp>
-#include <engram/evaluate/svg_chart.hpp>
 #include <engram/io/file.hpp>
 #include <engram/program/progress.hpp>
 
+#include "../report/report_style.hpp"
+#include "../report/svg_chart.hpp"
 #include "campaign.hpp"
 
 namespace engram {
