@@ -199,7 +199,9 @@ private:
             if (seen.state == run_state::finished && is_followed_)
                 display_.event("finished  " + run.folder + (seen.remark.empty() ? "" : ": " + seen.remark));
             if (seen.state == run_state::failed) display_.event("failed    " + run.folder + ": " + seen.remark);
-            if (seen.state == run_state::elsewhere)
+            if (seen.state == run_state::elsewhere && seen.remark.empty())
+                display_.event("elsewhere " + run.folder + ": somebody else runs it");
+            else if (seen.state == run_state::elsewhere)
                 display_.event(
                     (exists_on_disk(run.folder + "/checkpoint/latest.safetensors") ? "resumed   " : "started   ") +
                     run.folder + job);

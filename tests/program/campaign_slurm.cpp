@@ -5,6 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -168,6 +172,30 @@ TEST_CASE("a run that is preempted or whose time is up goes on to the same bits"
     CHECK(lines_with(place.log("t_maze-1"), "+ engram-ff train ") == 3);
     CHECK(has(p.out(), "finished  runs/t_maze-1"));
     same_run(whole / "runs/t_maze-1", place / "runs/t_maze-1");
+}
+
+TEST_CASE("a job that a preemption ends for good is queued anew; a run that somebody else has is waited for") {
+    const cluster place(small("seeds = 1\nsteps = 300000\n"));
+    {
+        const program p = place.start({"--slurm"});
+        REQUIRE(in_time([&] { return place.trains("t_maze-1"); }));
+        engram::write_file(place.slurm("101_0.end"), "PREEMPTED\n");
+        place.end("101_0", "TERM");
+        CHECK(p.end() == 0);
+        CHECK(has(p.out(), "queued    1 run as job 102: runs/t_maze-1\n"));
+        CHECK(has(p.out(), "finished  runs/t_maze-1"));
+        CHECK(lines_with(place.log("t_maze-1"), "+ engram-ff train ") == 2);
+    }
+    std::filesystem::create_directories(place / "runs/t_maze-2");
+    const int log = ::open((place / "runs/t_maze-2/log.txt").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    REQUIRE(::flock(log, LOCK_EX | LOCK_NB) == 0);
+    const program p = place.start({"--slurm", "seeds=2", "steps=2000"});
+    REQUIRE(in_time([&] { return has(p.out(), "elsewhere runs/t_maze-2: somebody else runs it\n"); }));
+    CHECK(lines_with(place.calls(), "sbatch") == 2);
+    ::close(log);
+    CHECK(p.end() == 0);
+    CHECK(lines_with(place.calls(), "sbatch") == 3);
+    CHECK(has(p.out(), "finished  runs/t_maze-2"));
 }
 
 TEST_CASE("a run that fails in the queue, or is cancelled there, is told of and not queued again by the same call") {
