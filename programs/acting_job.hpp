@@ -71,6 +71,10 @@ public:
         : config_(config), run_(config), training_(make_training(config_, run_)), losses_(training_->loss_names()) {}
 
     void iterate() { training_->iterate(); }
+    process_role role() const { return training_->role(); }
+    process_call serve() { return training_->serve(); }
+    void tell_to_stop() { training_->tell_to_stop(); }
+    bool told_to_stop() const { return training_->told_to_stop(); }
     std::int64_t steps() const { return training_->steps(); }
     std::int64_t updates() const { return training_->updates(); }
     std::int64_t steps_an_update() const {

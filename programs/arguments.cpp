@@ -23,6 +23,7 @@ void add_train(CLI::App& app, arguments& a) {
     s->add_option("--data", a.data, "folder with mnist/ and omniglot/ (default: built-in stimuli)");
     s->add_option("--stimuli", a.stimuli, "auto (default), builtin, mnist or omniglot");
     s->add_option("--mode", a.mode, "synchronous (default) or asynchronous");
+    s->add_option("--actors", a.actors, "asynchronous, behind mpirun: processes that act for the one that learns (0)");
     s->add_option("--set", a.set, "a setting: --set memory.slots=2048, or --memory.slots 2048");
     s->add_option("--checkpoint-every", a.checkpoint_every, "steps between checkpoints (100000)");
     s->add_option("--evaluate", a.evaluate, "episodes per level after training, 0 for none (100)");

@@ -248,22 +248,24 @@ void configuration::note_slow_products() const {
 }
 
 json configuration::to_json() const {
-    return {{"engram", library_version()},
-            {"ablation", model_->name()},
-            {"task", task},
-            {"preset", preset},
-            {"seed", seed},
-            {"steps", steps},
-            {"threads", threads},
-            {"mode", mode},
-            {"device", device},
-            {"products", products},
-            {"checkpoint_every", checkpoint_every},
-            {"evaluation_episodes", evaluation_episodes},
-            {"evaluate_every", evaluate_every},
-            {"evaluate_episodes", evaluate_episodes},
-            {"weights", weights},
-            {"settings", settings_to_json(settings())}};
+    json all{{"engram", library_version()},
+             {"ablation", model_->name()},
+             {"task", task},
+             {"preset", preset},
+             {"seed", seed},
+             {"steps", steps},
+             {"threads", threads},
+             {"mode", mode},
+             {"device", device},
+             {"products", products},
+             {"checkpoint_every", checkpoint_every},
+             {"evaluation_episodes", evaluation_episodes},
+             {"evaluate_every", evaluate_every},
+             {"evaluate_episodes", evaluate_episodes},
+             {"weights", weights},
+             {"settings", settings_to_json(settings())}};
+    if (actors > 0) all["actors"] = actors;
+    return all;
 }
 
 void configuration::from_json(const json& content, const std::string& source) {
@@ -300,6 +302,7 @@ void configuration::from_json(const json& content, const std::string& source) {
     if (content.contains("weights")) weights = text("weights");
     if (content.contains("evaluate_episodes")) evaluate_episodes = number("evaluate_episodes", 1);
     threads = static_cast<int>(number("threads", 1, std::numeric_limits<int>::max()));
+    if (content.contains("actors")) actors = static_cast<int>(number("actors", 0, std::numeric_limits<int>::max()));
     const auto pairs = settings_from_json(*has("settings"), source);
     try {
         set_all(pairs);

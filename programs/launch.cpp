@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <exception>
 #include <limits>
+#include <list>
 
 #include <engram/program/launch.hpp>
 
@@ -37,7 +38,10 @@ public:
         MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
         MPI_Comm_size(MPI_COMM_WORLD, &count_);
     }
-    ~mpi_processes() override { MPI_Finalize(); }
+    ~mpi_processes() override {
+        forget_sent(true);
+        MPI_Finalize();
+    }
 
     int rank() const override { return rank_; }
     int count() const override { return count_; }
@@ -89,13 +93,52 @@ public:
         return all;
     }
 
+    void post(int to, std::shared_ptr<const std::vector<std::byte>> what) override {
+        require(static_cast<long long>(what->size()) <= most, "a letter of ", what->size(), " bytes, expected at most ",
+                most);
+        forget_sent(false);
+        auto& own = sent_.emplace_back(sent_letter{std::move(what), MPI_REQUEST_NULL});
+        MPI_Isend(own.content->data(), static_cast<int>(own.content->size()), MPI_BYTE, to, letters, MPI_COMM_WORLD,
+                  &own.request);
+    }
+    std::optional<letter> take() override {
+        forget_sent(false);
+        int found = 0, size = 0;
+        MPI_Message came;
+        MPI_Status status;
+        MPI_Improbe(MPI_ANY_SOURCE, letters, MPI_COMM_WORLD, &found, &came, &status);
+        if (!found) return {};
+        MPI_Get_count(&status, MPI_BYTE, &size);
+        letter own{status.MPI_SOURCE, std::vector<std::byte>(static_cast<std::size_t>(size))};
+        MPI_Mrecv(own.content.data(), size, MPI_BYTE, &came, MPI_STATUS_IGNORE);
+        return own;
+    }
+
 private:
+    static constexpr int letters = 1;  // a tag of their own
+    struct sent_letter {
+        std::shared_ptr<const std::vector<std::byte>> content;
+        MPI_Request request;
+    };
+    /// Lets go of the letters that have gone; or waits until all have.
+    void forget_sent(bool all) {
+        for (auto at = sent_.begin(); at != sent_.end();) {
+            int gone = 1;
+            if (all)
+                MPI_Wait(&at->request, MPI_STATUS_IGNORE);
+            else
+                MPI_Test(&at->request, &gone, MPI_STATUS_IGNORE);
+            at = gone ? sent_.erase(at) : std::next(at);
+        }
+    }
+
     static constexpr long long most = std::numeric_limits<int>::max() / 2;  // bytes of one message: MPI counts in int
     static int piece(std::size_t size) {
         return static_cast<int>(std::min<long long>(static_cast<long long>(size), most));
     }
 
     int rank_ = 0, count_ = 1;
+    std::list<sent_letter> sent_;
 };
 
 }  // namespace

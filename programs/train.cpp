@@ -13,6 +13,29 @@ namespace engram {
 
 namespace {
 
+/// Throws unless the processes of a launch are one that learns and those that act for it, where any do.
+void check_actors(const configuration& config) {
+    const int count = config.others ? config.others->count() : 1, actors = config.actors;
+    require(actors >= 0, "--actors: expected none or more, got ", actors);
+    if (config.mode != "asynchronous")
+        return require(actors == 0, "--actors ", actors,
+                       ": processes act apart in asynchronous training alone; expected "
+                       "--mode asynchronous");
+    if (actors == 0)
+        return require(count == 1,
+                       "asynchronous training is one process that learns, and --actors says how many act for "
+                       "it: started as ",
+                       count, " processes, expected --actors ", count - 1);
+    require(config.device == "cpu", "--actors ", actors,
+            ": processes act apart on the host alone, expected --device cpu");
+    require(count > 1, "--actors ", actors, ": started as one process, with nobody to act for it; expected mpirun -n ",
+            actors + 1, ", or --actors 0");
+    require(actors < count, "--actors ", actors, ": started as ", count,
+            " processes, one of which learns; expected --actors ", count - 1, ", or mpirun -n ", actors + 1);
+    require(actors == count - 1, "--actors ", actors, ": started as ", count, " processes, of which ", count - actors,
+            " would learn, but one learns alone; expected --actors ", count - 1, ", or mpirun -n ", actors + 1);
+}
+
 /// The configuration that the command line asks for, on top of a folder's own when it is resumed.
 void configure(configuration& config, const arguments& a, run_paths& paths) {
     if (a.task) require_task(config.model(), *a.task);
@@ -64,6 +87,8 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
             " learns from sequences; only agents act asynchronously");
     require(!sequences || config.evaluate_every == 0, "--evaluate-every ", config.evaluate_every, ": engram-",
             config.model().name(), " learns from sequences; only agents are evaluated while they train");
+    if (a.actors) config.actors = parse<int>("--actors", *a.actors);
+    check_actors(config);
     const int rows = sequences ? config.run.sequence.batch : config.run.rollout.part();
     if (a.threads)
         config.threads = parse<int>("--threads", *a.threads);

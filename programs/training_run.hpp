@@ -152,18 +152,21 @@ private:
 
     template <class Seconds>
     void train(Seconds seconds) {
+        if (role() == process_role::acts) return act();
         progress_bar bar(quiet_, job_.steps(), config_.steps, job_.headline_name(), job_.headline_best(),
                          "; everything is written to " + paths_.folder);
+        if constexpr (requires { job_.serve(); })
+            if (learns_alone()) (void)job_.serve();
         // Multiples of fixed intervals, so that a resumed run stops at the same places.
         const auto after = [&](std::int64_t interval) { return (job_.steps() / interval + 1) * interval; };
         const std::int64_t row_interval = std::max(5 * job_.steps_an_update(), config_.steps / 400);
         std::int64_t next_row = after(row_interval), next_checkpoint = after(config_.checkpoint_every);
         evaluate_if_due();  // a run that was interrupted while it evaluated left that to its next part
-        stopped_ = any_of_them(config_.others, interrupted());
+        stopped_ = told_to_stop();
         while (job_.steps() < config_.steps && !stopped_) {
             job_.iterate();
             evaluate_if_due();
-            stopped_ = any_of_them(config_.others, interrupted());
+            stopped_ = told_to_stop();
             const bool last = job_.steps() >= config_.steps || stopped_;
             if (job_.steps() >= next_row || last) {
                 write_row();
@@ -178,7 +181,34 @@ private:
         }
         // A life that ended between the checkpoint and the summary has left an older summary, and its scores.
         const bool summarised = summary_.value("steps", std::int64_t{-1}) == job_.steps();
-        if (any_of_them(config_.others, first_ && (saved_step_ != job_.steps() || !summarised))) save(seconds());
+        const bool unsaved = first_ && (saved_step_ != job_.steps() || !summarised);
+        if (learns_alone() ? unsaved : any_of_them(config_.others, unsaved)) save(seconds());
+    }
+
+    process_role role() const {
+        if constexpr (requires { job_.role(); })
+            return job_.role();
+        else
+            return process_role::trains;
+    }
+    /// Whether the other processes do what this one calls them for.
+    bool learns_alone() const { return role() == process_role::learns; }
+    bool told_to_stop() {
+        if constexpr (requires { job_.told_to_stop(); })
+            if (learns_alone()) return interrupted() || job_.told_to_stop();
+        return any_of_them(config_.others, interrupted());
+    }
+    /// Acts for the process that learns, and gives it this one's part of a checkpoint when it wants one.
+    void act() {
+        if constexpr (requires { job_.serve(); }) {
+            for (bool told = false; true;) {
+                const process_call call = job_.serve();
+                if (call == process_call::over) break;
+                if (call == process_call::checkpoint) save(0);
+                if (interrupted() && !std::exchange(told, true)) job_.tell_to_stop();
+            }
+            stopped_ = interrupted();
+        }
     }
 
     /// Evaluates once a multiple of the interval has been reached since the last rows of levels.csv. It comes before

@@ -16,10 +16,10 @@
 #include <engram/io/json.hpp>
 #include <engram/program/ablation.hpp>
 #include <engram/program/compiled_tasks.hpp>
+#include <engram/train/acting_update.hpp>
 #include <engram/train/phase_settings.hpp>
 #include <engram/train/sequence_update.hpp>
 #include <engram/train/trained_run.hpp>
-#include <engram/train/acting_update.hpp>
 
 namespace engram {
 
@@ -48,6 +48,7 @@ public:
     // The folder of the run whose weights this one begins with; empty: its own, drawn from the seed.
     std::string weights;
     int threads = 1;
+    int actors = 0;               // processes that act for the one that learns
     processes* others = nullptr;  // that train with this one; never written
     run_settings run;
 

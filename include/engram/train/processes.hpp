@@ -5,11 +5,14 @@
 // summed over shards is summed in the order of the shards, whoever carries them, so a run has the same bits for any
 // division of its shards over processes and threads.
 //
-// All processes make the same calls in the same order. One process alone is the default and calls nothing.
+// All processes make the same calls in the same order; letters alone go when there is something to say. One process
+// alone is the default and calls nothing.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,7 +38,25 @@ public:
     virtual void broadcast(std::span<std::byte> what, int root) = 0;
     /// Everybody's bytes, everywhere, by rank.
     virtual std::vector<std::vector<std::byte>> gather(std::span<const std::byte> mine) = 0;
+
+    /// Bytes of one process for another that neither waits for.
+    struct letter {
+        int from;
+        std::vector<std::byte> content;
+    };
+    /// Sends one, and keeps it until it has gone. What carries none cannot have actors apart from the learner.
+    virtual void post(int to, std::shared_ptr<const std::vector<std::byte>> what) {
+        fail("this transport carries no letters: ", what->size(), " bytes for process ", to);
+    }
+    /// The next one that has come from anybody, those of each sender in the order in which they were sent; nothing when
+    /// none has come yet.
+    virtual std::optional<letter> take() { fail("this transport carries no letters"); }
 };
+
+/// What a process does in a training that several carry.
+enum class process_role { trains, learns, acts };
+/// What a process that only acts is called for by the one that learns: nothing yet, its part of a checkpoint, or to go.
+enum class process_call { none, checkpoint, over };
 
 /// An error that all processes throw alike: one of them says it.
 struct agreed_error : error {

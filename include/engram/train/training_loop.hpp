@@ -21,7 +21,8 @@
 // by.sum), steps the weights (by.step), counts time steps (by.steps) and notes numbers (by.note). Optional members:
 // save(file), check(file) and load(file) for what is no bytes; check throws, before anything changes, when the file
 // does not fit, load may, as long as nothing has changed; loaded(by) when all is back; settle(); describe(by) before a
-// window is taken; pause(), held while a checkpoint is made or read.
+// window is taken; pause(), held while a checkpoint is made or read. Where one process learns and the others act for it
+// (one_process_learns): role(), and serve(), tell_to_stop() and told_to_stop() as those of `training`.
 //
 // Laws, of every Update (tests/train/updates.cpp): what was saved, loaded and goes on has the bits of what went on; any
 // number of threads gives the same bits at equal shards; an update with a number that is not finite changes no weight.
@@ -195,6 +196,15 @@ public:
     virtual void save(safetensors& file) = 0;
     /// Restores what save() wrote; throws before anything changes when the file belongs to something else.
     virtual void load(const safetensors& file) = 0;
+
+    /// A process that acts for another one that learns goes on by serve(), not by iterate().
+    virtual process_role role() const { return process_role::trains; }
+    /// Acts for a while, or until it is called for something. A checkpoint is save(), which the learner waits for; from
+    /// its own serve() on it calls for the others' parts.
+    virtual process_call serve() { fail("this training has no process that only acts"); }
+    /// Lets the process that learns know that this one was told to stop.
+    virtual void tell_to_stop() {}
+    virtual bool told_to_stop() const { return false; }
 };
 
 template <class U>
@@ -217,7 +227,9 @@ public:
     /// `what` goes to the Update's constructor, behind the settings.
     template <class... What>
     explicit training_loop(const loop_settings& s, What&&... what)
-        : update_(own(s), std::forward<What>(what)...), context_(own(s), update_.optimiser(), update_.store()) {
+        : update_(own(s), std::forward<What>(what)...),
+          context_(learnt_by_one ? alone(s) : own(s), update_.optimiser(), update_.store()),
+          others_(own(s).others) {
         empty_window();
     }
 
@@ -263,7 +275,7 @@ public:
         safetensors mine;
         update_.each_part([&](const std::string& name, std::span<std::byte> part) { save_bytes(mine, name, part); });
         if constexpr (requires { update_.save(mine); }) update_.save(mine);
-        add_parts(file, context_.settings.others, std::move(mine));
+        add_parts(file, others_, std::move(mine));
     }
 
     void load(const safetensors& file) override {
@@ -284,6 +296,28 @@ public:
         empty_window();
     }
 
+    process_role role() const override {
+        if constexpr (learnt_by_one)
+            return update_.role();
+        else
+            return training::role();
+    }
+    process_call serve() override {
+        if constexpr (learnt_by_one)
+            return update_.serve();
+        else
+            return training::serve();
+    }
+    void tell_to_stop() override {
+        if constexpr (learnt_by_one) update_.tell_to_stop();
+    }
+    bool told_to_stop() const override {
+        if constexpr (learnt_by_one)
+            return update_.told_to_stop();
+        else
+            return training::told_to_stop();
+    }
+
     double progress() const { return context_.progress(); }
     Update* operator->() { return &update_; }
     const Update* operator->() const { return &update_; }
@@ -291,10 +325,13 @@ public:
 private:
     // Every process does the whole of such an Update, with the same numbers.
     static constexpr bool replicated = requires { Update::every_process_does_all; };
-    static loop_settings own(loop_settings s) {
-        if (replicated) s.others = nullptr;
+    // What is learnt from such an Update is nobody else's.
+    static constexpr bool learnt_by_one = requires { Update::one_process_learns; };
+    static loop_settings alone(loop_settings s) {
+        s.others = nullptr;
         return s;
     }
+    static loop_settings own(const loop_settings& s) { return replicated ? alone(s) : s; }
     auto pause() {
         if constexpr (requires { update_.pause(); })
             return update_.pause();
@@ -308,6 +345,7 @@ private:
 
     Update update_;
     training_context<backend> context_;
+    processes* others_;  // with a part of every checkpoint
 };
 
 }  // namespace engram

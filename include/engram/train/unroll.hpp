@@ -97,6 +97,8 @@ public:
     unroll_buffer& operator=(const unroll_buffer&) = delete;
 
     const unroll_blocks<Real>& blocks() const { return blocks_; }
+    /// All of it, one after the other.
+    std::span<Real> values() { return values_; }
 
     /// Copies everything into blocks of the same layout.
     void copy_to(const unroll_blocks<Real>& to) const {

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+// Asynchronous training whose actors are other processes, here threads in place of processes and memory in place of a
+// network (tests/program/actors_apart.sh has real ones): what the learner replays, how far it lags, that a checkpoint
+// holds all of it and is taken up by any division, how it ends, and that it learns.
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <numeric>
+#include <thread>
+
+#include <engram/train/asynchronous_update.hpp>
+
+#include "same_file.hpp"
+#include "small_agent.hpp"
+#include "threads_as_processes.hpp"
+
+using namespace small;
+using threads_as_processes::as_processes;
+
+namespace {
+
+using apart = training_loop<asynchronous_update<backend>>;
+
+acting_settings settings(double rate = 1e-3) {
+    acting_settings s;
+    s.rollout = {.environments = 8, .unroll = 7};
+    s.optimiser.learning_rate = rate;
+    s.asynchronous.groups = 4;
+    return s;
+}
+
+/// What a process does that acts for another one; returns its parts of the checkpoints.
+int act_to_the_end(training& t) {
+    REQUIRE(t.role() == process_role::acts);
+    int checkpoints = 0;
+    for (;;) {
+        const process_call call = t.serve();
+        if (call == process_call::over) return checkpoints;
+        if (call != process_call::checkpoint) continue;
+        safetensors part;
+        t.save(part);
+        ++checkpoints;
+    }
+}
+
+/// learn(loop, agent) in the first of `count` processes, whose others act with `threads` threads each.
+template <class Learn>
+void with_actors(int count, int threads, const acting_settings& s, Learn learn, const safetensors* from = nullptr,
+                 environment_maker make = maker()) {
+    as_processes(count, [&](processes& self) {
+        const auto model = trace(self.rank() == 0 ? 1 : 9);  // weights come from the learner
+        apart loop({3, threads, 10'000'000, &self}, model, make, s);
+        if (from) loop.load(*from);
+        if (self.rank() == 0) {
+            REQUIRE(loop.role() == process_role::learns);
+            learn(loop, model);
+        } else {
+            (void)act_to_the_end(loop);
+        }
+    });
+}
+
+safetensors saved(training& t) {
+    safetensors f;
+    t.save(f);
+    return f;
+}
+
+var<backend> find(const traced_agent<backend>& a, const std::string& name) {
+    for (std::size_t v = 0; v < a.g->values().size(); ++v)
+        if (a.g->values()[v].name == name) {
+            var<backend> found;
+            found.value = static_cast<int>(v);
+            found.width = a.g->values()[v].width;
+            found.owner = a.g.get();
+            return found;
+        }
+    FAIL("no value " << name);
+    return {};
+}
+
+/// Number of log importance ratios of the last update that are not exactly zero.
+int ratios_off(apart& t) {
+    const auto ratio = t->learner().output(find(t->agent(), "log_ratio"));
+    int off = 0;
+    for (int i = 0; i < 7 * t->learner().options().batch; ++i) off += ratio.data[i * ratio.stride] != 0;
+    return off;
+}
+
+/// Environments that take no step before the learner has made some updates.
+struct late final : batch_environment {
+    late(std::unique_ptr<batch_environment> e, const std::atomic<int>& made, int from)
+        : inner(std::move(e)), updates(&made), wanted(from) {}
+    int size() const override { return inner->size(); }
+    const task_info& info() const override { return inner->info(); }
+    void reset(int first, int count) override { inner->reset(first, count); }
+    void observe(int row, float* pixels) const override { inner->observe(row, pixels); }
+    outcome step(int row, int action) override {
+        for (int i = 0; i < 60'000 && *updates < wanted; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return inner->step(row, action);
+    }
+    std::optional<trial_event> event(int row) const override { return inner->event(row); }
+    int oracle(int row) const override { return inner->oracle(row); }
+    std::span<const std::byte> state(int row) const override { return inner->state(row); }
+    void restore(int row, std::span<const std::byte> bytes) override { inner->restore(row, bytes); }
+    std::unique_ptr<batch_environment> inner;
+    const std::atomic<int>* updates;
+    int wanted;
+};
+
+/// Environments that fail after some steps.
+struct failing final : batch_environment {
+    failing(std::unique_ptr<batch_environment> e, std::atomic<int>& left) : inner(std::move(e)), steps(&left) {}
+    int size() const override { return inner->size(); }
+    const task_info& info() const override { return inner->info(); }
+    void reset(int first, int count) override { inner->reset(first, count); }
+    void observe(int row, float* pixels) const override { inner->observe(row, pixels); }
+    outcome step(int row, int action) override {
+        require(--*steps > 0, "the floor gave way");
+        return inner->step(row, action);
+    }
+    std::optional<trial_event> event(int row) const override { return inner->event(row); }
+    int oracle(int row) const override { return inner->oracle(row); }
+    std::span<const std::byte> state(int row) const override { return inner->state(row); }
+    void restore(int row, std::span<const std::byte> bytes) override { inner->restore(row, bytes); }
+    std::unique_ptr<batch_environment> inner;
+    std::atomic<int>* steps;
+};
+
+}  // namespace
+
+TEST_CASE("with a learning rate of zero it replays what was done elsewhere, and ratios are exactly one") {
+    for (const auto& [count, threads] : {std::pair{2, 1}, std::pair{3, 1}, std::pair{3, 2}, std::pair{5, 1}}) {
+        CAPTURE(count);
+        int off = 0;
+        std::vector<int> learnt(4, 0);
+        with_actors(count, threads, settings(0), [&](apart& t, const auto&) {
+            for (int i = 0; i < 60; ++i) {  // past the end of an episode of 50 in every group
+                t.iterate();
+                off += ratios_off(t);
+                ++learnt[static_cast<std::size_t>(t->group_learnt_from())];
+            }
+            CHECK(t.updates() == 60);
+            CHECK(t.steps() == 60 * 7 * 2);
+            CHECK(t.take_window().episodes.size() > 0);
+        });
+        CHECK(off == 0);
+        // With a thread a process the bound on the lag, 16 at most, leaves no group out.
+        if (threads == 1)
+            for (const int n : learnt) CHECK(n >= 2);
+    }
+}
+
+TEST_CASE("a learner that learns is followed by weights, and waits for an actor that would lag too far behind") {
+    for (const bool whole : {false, true}) {
+        auto s = settings(1e-2);
+        s.asynchronous.whole = whole;
+        // Eight unrolls may be under way: so many updates learn from them, at most, and the bound is twice that.
+        const int all = whole ? 3 : 8;
+        std::atomic<int> updates = 0;
+        const auto make = [&, plain = maker()](int count, int first) -> std::unique_ptr<batch_environment> {
+            return std::make_unique<late>(plain(count, first), updates, first == 2 ? all + 1 : 0);  // the second group
+        };
+        double largest = 0;
+        int off = 0;
+        with_actors(
+            5, 1, s,
+            [&](apart& t, const auto&) {
+                CHECK(t->longest_lag() == 2 * all);
+                for (; updates < 80; ++updates) {
+                    t.iterate();
+                    off += ratios_off(t);
+                    // The second group's first unroll, of the first weights, is learnt from where the others may not
+                    // go on without it.
+                    largest = std::max(largest, t.take_window().largest_lag);
+                    if (updates == all) CHECK(largest <= all);
+                }
+            },
+            nullptr, make);
+        CHECK(off > 0);
+        CHECK(largest >= all + 1);
+        CHECK(largest <= 2 * all);
+    }
+}
+
+TEST_CASE("a checkpoint holds the parts of all, and one process, or another number, takes it up") {
+    safetensors first, again, later;
+    with_actors(3, 1, settings(0), [&](apart& t, const auto&) {
+        for (int i = 0; i < 20; ++i) t.iterate();
+        first = saved(t);
+        for (int i = 0; i < 5; ++i) t.iterate();  // the others go on behind it
+        later = saved(t);
+    });
+    CHECK(first.values<std::int64_t>("trainer.counters")[1] == 20);
+    CHECK(later.values<std::int64_t>("trainer.counters")[1] == 25);
+    CHECK(first.values<std::int64_t>("asynchronous.groups")[0] == 4);
+
+    // Loaded and saved before anything acts: the same file.
+    as_processes(5, [&](processes& self) {
+        const auto model = trace(5);
+        apart loop({3, 1, 10'000'000, &self}, model, maker(), settings(0));
+        loop.load(first);
+        auto own = saved(loop);
+        if (self.rank() == 0) again = std::move(own);
+        if (self.rank() > 0) (void)act_to_the_end(loop);
+    });
+    CHECK(same(again, first));
+
+    // What goes on replays what had been done, mirrors included.
+    for (const int count : {2, 3, 5}) {
+        int off = 0;
+        with_actors(
+            count, 1, settings(0),
+            [&](apart& t, const auto&) {
+                CHECK(t.updates() == 20);
+                for (int i = 0; i < 30; ++i) {
+                    t.iterate();
+                    off += ratios_off(t);
+                }
+                CHECK(t.updates() == 50);
+            },
+            &first);
+        CHECK(off == 0);
+    }
+    // More unrolls wait than fit into the queue of fewer actors.
+    safetensors many;
+    with_actors(5, 1, settings(0), [&](apart& t, const auto&) {
+        for (int i = 0; i < 20; ++i) t.iterate();
+        many = saved(t);
+    });
+    REQUIRE(many.values<std::int64_t>("asynchronous.groups")[1] > 2);
+    with_actors(
+        2, 1, settings(0),
+        [&](apart& t, const auto&) {
+            int several = 0;
+            for (int i = 0; i < 30; ++i) {
+                t.iterate();
+                several += ratios_off(t);
+            }
+            CHECK(several == 0);
+            CHECK(t->longest_lag() == 4);
+        },
+        &many);
+    auto model = trace(7);
+    apart alone({3, 3, 10'000'000}, model, maker(), settings(0));
+    alone.load(first);
+    CHECK(same(saved(alone), first));
+    int off = 0;
+    for (int i = 0; i < 30; ++i) {
+        alone.iterate();
+        off += ratios_off(alone);
+    }
+    CHECK(off == 0);
+}
+
+TEST_CASE("what goes wrong in an acting process, or in the learner, all of them say") {
+    std::vector<std::string> said(3);
+    const auto all = [&](const environment_maker& make, float broken) {
+        as_processes(3, [&](processes& self) {
+            const auto model = trace();
+            try {
+                apart loop({3, 1, 10'000'000, &self}, model, make, settings());
+                if (self.rank() > 0) return (void)act_to_the_end(loop);
+                for (int i = 0; i < 1000; ++i) {
+                    if (i == 3) model.store->edit().flat()[0] += broken;
+                    loop.iterate();
+                }
+            } catch (const agreed_error& problem) {
+                said[static_cast<std::size_t>(self.rank())] = problem.what();
+            }
+        });
+    };
+    std::atomic<int> left = 200;
+    all(
+        [&, plain = maker()](int count, int first) -> std::unique_ptr<batch_environment> {
+            return std::make_unique<failing>(plain(count, first), left);
+        },
+        0);
+    for (const auto& text : said) CHECK(text == "the floor gave way");
+    all(maker(), std::numeric_limits<float>::quiet_NaN());
+    CHECK(said[0].find("training stopped") != std::string::npos);
+    CHECK(said[1] == said[0]);
+    CHECK(said[2] == said[0]);
+}
+
+TEST_CASE("a process that was told to stop tells the one that learns") {
+    as_processes(3, [&](processes& self) {
+        const auto model = trace();
+        apart loop({3, 1, 10'000'000, &self}, model, maker(), settings());
+        if (self.rank() == 2) loop.tell_to_stop();
+        if (self.rank() > 0) return (void)act_to_the_end(loop);
+        int updates = 0;
+        for (; !loop.told_to_stop() && updates < 100'000; ++updates) loop.iterate();
+        CHECK(updates < 100'000);
+    });
+}
+
+TEST_CASE("more threads that act than environments are refused by all") {
+    as_processes(3, [&](processes& self) {
+        const auto model = trace();
+        std::string text;
+        try {
+            apart loop({3, 5, 100, &self}, model, maker(), settings());
+        } catch (const error& problem) {
+            text = problem.what();
+        }
+        require(text == "2 processes act, with 5 threads each; expected 1 to 8 threads (rollout.environments)", text);
+    });
+}
+
+TEST_CASE("it learns as one process does") {
+#if defined(__SANITIZE_THREAD__)
+    const std::int64_t steps = 3000;
+#else
+    const std::int64_t steps = 400000;
+#endif
+    acting_settings s;
+    s.rollout = {.environments = 32, .unroll = 10};
+    s.optimiser.learning_rate = 3e-3;
+    std::vector<double> episodes;
+    const auto mean = [&](auto first, auto last) { return std::accumulate(first, last, 0.0) / double(last - first); };
+    double start = 0, end = 0, lag = 0;
+    std::int64_t taken = 0, bound = 0;
+    with_actors(3, 1, s, [&](apart& t, const auto&) {
+        bound = t->longest_lag();
+        while (t.steps() < steps) {
+            t.iterate();
+            const auto w = t.take_window();
+            episodes.insert(episodes.end(), w.episodes.begin(), w.episodes.end());
+            lag = std::max(lag, w.largest_lag);
+            if (episodes.size() < 1000) continue;
+            start = mean(episodes.begin(), episodes.begin() + 100);
+            end = mean(episodes.end() - 200, episodes.end());
+            if (end > start + 5) break;
+        }
+        taken = t.steps();
+    });
+    CHECK(lag <= static_cast<double>(bound));
+#if !defined(__SANITIZE_THREAD__)
+    MESSAGE("mean episode reward: first 100 ", start, ", last 200 ", end, " after ", taken, " steps, largest lag ",
+            lag);
+    CHECK(end > start + 5);  // as in asynchronous_update.cpp
+#endif
+}
