@@ -74,3 +74,31 @@ TEST_CASE("lines lead where their names say, and polygons have their corners") {
     CHECK(corners(motion::hexagon) == 6);
     CHECK(corners(motion::circle) == motion_period);
 }
+
+TEST_CASE("four looks tell all patterns apart, and lines lead where their names say") {
+    for (int p = 0; p < patterns; ++p) {
+        CAPTURE(p);
+        const auto along = static_cast<motion>(p);
+        for (int look = 0; look < motion_looks; ++look) {
+            const displacement at = motion_at_look(along, look, reach);
+            CHECK(at == motion_at_look(along, look + 3 * motion_looks, reach));
+            for (const int by : {at.x, at.y}) CHECK((by == 0 || by == reach || by == -reach));
+        }
+        for (int q = 0; q < p; ++q) {
+            int alike = 0;
+            for (int look = 0; look < motion_looks; ++look)
+                alike += motion_at_look(along, look, reach) == motion_at_look(static_cast<motion>(q), look, reach);
+            CAPTURE(q);
+            CHECK(alike <= 2);
+        }
+    }
+    for (int look = 0; look < motion_looks; ++look) {
+        CHECK(motion_at_look(motion::none, look, reach) == displacement{});
+        CHECK(motion_at_look(motion::linear_x, look, reach).y == 0);
+        CHECK(motion_at_look(motion::linear_y, look, reach).x == 0);
+        const auto up = motion_at_look(motion::linear_rising, look, reach),
+                   down = motion_at_look(motion::linear_falling, look, reach);
+        CHECK(up.x == -up.y);  // y grows to the south
+        CHECK(down.x == down.y);
+    }
+}

@@ -9,6 +9,9 @@
 //                          from corner to next corner but one
 //   linear                 there and back like a pendulum: x along the way through the rooms (west to east), y across
 //                          it; Y=X leads from south-west to north-east, Y=-X from north-west to south-east
+//
+// At small fidelity (ours) four looks, an agent step apart, show all of a path: each finds the block at rest or moved
+// by `reach` along one axis or along both. No two patterns show the same at more than two of the four looks.
 
 #include <cstdint>
 
@@ -102,6 +105,29 @@ ENGRAM_HD_CALL displacement motion_at(motion along, int frame, int reach) {
             break;
     }
     return {scaled(unit.x, reach), scaled(unit.y, reach)};
+}
+
+/// Looks that show a whole pattern at small fidelity.
+constexpr int motion_looks = 4;
+
+/// The displacement at a look; a look is not below 0.
+ENGRAM_HD_CALL displacement motion_at_look(motion along, int look, int reach) {
+    constexpr signed char paths[2 * motions_per_split][motion_looks][2] = {
+        {{1, 0}, {0, 1}, {-1, 0}, {0, -1}},    // circle
+        {{1, -1}, {1, 1}, {-1, 1}, {-1, -1}},  // square
+        {{0, -1}, {1, 1}, {-1, 0}, {1, 0}},    // star
+        {{0, -1}, {1, 0}, {0, 1}, {-1, 0}},    // hexagon
+        {{0, 0}, {1, 0}, {0, 0}, {-1, 0}},     // linear X
+        {{0, 0}, {1, -1}, {0, 0}, {-1, 1}},    // Y=X
+        {{0, 0}, {0, 0}, {0, 0}, {0, 0}},      // none
+        {{0, -1}, {1, 1}, {-1, 1}, {0, 0}},    // triangle
+        {{0, -1}, {1, 0}, {1, 1}, {-1, 1}},    // pentagon
+        {{1, 0}, {0, 0}, {-1, 0}, {0, 0}},     // figure-eight
+        {{0, 0}, {0, 1}, {0, 0}, {0, -1}},     // linear Y
+        {{0, 0}, {1, 1}, {0, 0}, {-1, -1}},    // Y=-X
+    };
+    const auto& at = paths[static_cast<int>(along)][look % motion_looks];
+    return {at[0] * reach, at[1] * reach};
 }
 
 }  // namespace engram

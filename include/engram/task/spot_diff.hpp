@@ -19,12 +19,17 @@
 // 1 / blocks.
 //
 // Small fidelity (ours) keeps what is to be remembered and for how long beside the rest of an episode: rooms of 3 x 3
-// cells (multi: 5 x 5) and a corridor of one, blocks that fill a cell, a tenth of the delay (0, 2, 4, 6 agent steps),
-// 40 s. The passive blocks stand in the corners beside the corridor, the basic ones in the middle of the north and of
-// the south wall: from the west wall, where the agent begins in any of four directions, it has both, one or none of
-// them in sight, and one turn or two show them. Among many blocks the agent begins before the corridor and looks back
-// at the room; the second room is the first one turned by half a turn, so that it looks from its entrance as the first
-// one did from there, and with many blocks none stands in a corner, where others could shut it in.
+// cells and a corridor of one, blocks that fill a cell, a tenth of the delay (0, 2, 4, 6 agent steps), 40 s.
+//
+//   basic    the blocks stand in the middle of the north and of the south wall: from the west wall, where the agent
+//            begins in any of four directions, it has both, one or none in sight, and one turn or two show them
+//   passive  in the corners beside the corridor
+//   multi    along both long walls of a room of five columns, none in the first: whoever walks on has one pair of
+//            places after the other in sight, and in the second room the same pairs in the same order. A body looks
+//            ahead throughout: what turns does not turn it
+//   motion   where the basic ones stand; a body looks ahead throughout, and is held where it enters a room until it has
+//            had four looks, which show all of a path (motion_pattern.hpp), from its beginning
+//
 // Colours are seen in a light of the episode's (suite_colours.hpp).
 
 #include <array>
@@ -50,7 +55,7 @@ struct spot_diff_level {
     suite_level base;
     pace time;
     spot_diff_plan plan;
-    std::int32_t limit = 0;  // frames
+    std::int32_t limit = 0, unused = 0;  // frames
     std::int32_t height = 12, width = 16;
     bool operator==(const spot_diff_level&) const = default;
 };
@@ -77,7 +82,8 @@ struct spot_the_difference {
         const int steps = time_of(options).steps(static_cast<float>(seconds(options)));
         task_info info{
             .name = names[static_cast<int>(Kind)], .observation = view_shape(options), .actions = walking_actions};
-        info.revision = revision_of(options, Kind == difference::basic || Kind == difference::multi ? 3 : 2);
+        constexpr int revisions[] = {3, 2, 4, 3};
+        info.revision = revision_of(options, revisions[static_cast<int>(Kind)]);
         for (const auto& each : suite_levels) info.add_level({each.name, 1, NAN, steps, each.further});
         return info;
     }
@@ -108,7 +114,6 @@ struct spot_the_difference {
         shade = level.time.whole ? 1 + random.below(1 << 30) : 0;
         who = level.plan.start();
         if (Kind == difference::basic && level.time.whole) who.heading = random.below(4) * (full_turn / 4);
-        if (turned_round()) who.heading = full_turn / 2;
         frame = 0, shut_frame = -1;
         now = passage::first_room;
         here = build();
@@ -116,7 +121,10 @@ struct spot_the_difference {
 
     ENGRAM_HD_CALL outcome step(int action) {
         for (int tick = 0; tick < level.time.ticks; ++tick) {
-            level.time.move(here, who, action, level.plan.body);
+            const pose before = who;
+            level.time.move(here, who, looks_ahead() ? way_ahead(action) : action, level.plan.body);
+            if (looks_ahead()) who.heading = before.heading;
+            if (is_held(before)) who = before;
             frame += level.time.frames;
             pass();
             const int chosen = now == passage::second_room ? touched_block(who) : -1;
@@ -141,12 +149,12 @@ struct spot_the_difference {
         const spot_diff_plan& plan = level.plan;
         if (level.time.whole) {
             const bool last = now == passage::second_room;
-            const room_object& goal = here.objects[odd];
+            const lattice_place goal = rim_place(spot[odd]);
             const auto free = [&](int x, int y) {
                 pose there{x * cell_length + cell_length / 2, y * cell_length + cell_length / 2, 0};
                 return !collides(here, there.x, there.y, plan.body) && (!last || touched_block(there) < 0);
             };
-            return last ? cell_way_action(here, who, goal.x >> 16, goal.y >> 16, free)
+            return last ? cell_way_action(here, who, plan.along(1, goal) >> 16, plan.across(goal) >> 16, free)
                         : cell_way_action(here, who, plan.first_gate() + 1, plan.middle(), free);
         }
         const int tolerance = level.time.turn * level.time.ticks * 9 / 16;
@@ -155,7 +163,7 @@ struct spot_the_difference {
         if (now == passage::first_room && who.x < mouth - cell_length)
             return action_towards(who, mouth, plan.centre(), tolerance);
         if (who.x < beside) return action_towards(who, who.x + cell_length, plan.centre(), tolerance);
-        const int middle = plan.west(1) + plan.side * cell_length / 2;
+        const int middle = plan.west(1) + plan.columns * cell_length / 2;
         const room_object& goal = here.objects[odd];
         if (!way_is_free(goal.x, goal.y) && away(middle, plan.centre()) > 0.4 * cell_length)
             return action_towards(who, middle, plan.centre(), tolerance);
@@ -176,6 +184,7 @@ struct spot_the_difference {
         const bool first = now == passage::first_room, last = now == passage::second_room;
         good =
             first ? shut_frame == -1 : shut_frame >= 0 && shut_frame <= frame && (frame - shut_frame >= delay) == last;
+        good = good && (!looks_ahead() || who.heading == 0);
         good = good && level.time.fits(who) && who.heading >= 0 && who.heading < full_turn && who.x > 0 && who.y > 0 &&
                who.x < plan.width() * cell_length && who.y < plan.height() * cell_length;
         if (!good) return false;
@@ -201,23 +210,42 @@ private:
         const bool moving = Kind == difference::motion;
         const bool two_still = Kind == difference::basic || Kind == difference::passive;
         if (paper)
-            return {11,          two_still ? 4 : 6, cells(moving ? 1.6 : 1.5), cells(0.6),
-                    cells(0.25), cells(0.9),        cells(moving ? 0.9 : 0),   cells(5.5)};
-        const bool many = Kind == difference::multi;
-        return {many ? 5 : 3,
+            return {11,         11,          two_still ? 4 : 6, cells(moving ? 1.6 : 1.5),
+                    cells(0.6), cells(0.25), cells(0.9),        cells(moving ? 0.9 : 0),
+                    cells(5.5)};
+        return {Kind == difference::multi ? 5 : 3,
+                3,
                 1,
                 cells(0.5),
-                cells(moving ? 0.3 : 0.7),
+                cells(moving ? 0.4 : 0.7),
                 cells(0.15),
                 cells(1),
-                cells(moving ? 0.4 : 0),
-                cells(many                        ? 4.5
-                      : Kind == difference::basic ? 0.5
-                                                  : 1.5)};
+                cells(moving ? 0.3 : 0),  // a body touches it from its cell wherever it is, and from no other
+                cells(Kind == difference::passive ? 1.5 : 0.5)};
     }
 
-    /// Whether the second room is the first one turned by half a turn: many blocks at small fidelity.
-    ENGRAM_HD bool turned_round() const { return Kind == difference::multi && level.time.whole; }
+    /// Whether a body looks along the way through the rooms throughout: many and moving blocks at small fidelity.
+    ENGRAM_HD bool looks_ahead() const {
+        return (Kind == difference::multi || Kind == difference::motion) && level.time.whole;
+    }
+    /// An action without its turn.
+    ENGRAM_HD static int way_ahead(int action) {
+        const bool forward = action == static_cast<int>(walking::look_left_forward) ||
+                             action == static_cast<int>(walking::look_right_forward);
+        return forward ? static_cast<int>(walking::forward) : action;
+    }
+
+    /// Looks that show all of a path at small fidelity, and when the first one is had in this room: where it is
+    /// entered, two steps behind the corridor.
+    ENGRAM_HD int first_look() const {
+        return now == passage::second_room ? shut_frame + delay + 2 * level.time.frames : 0;
+    }
+    /// Whether somebody there may not walk on yet: moving blocks at small fidelity.
+    ENGRAM_HD bool is_held(const pose& body) const {
+        if (Kind != difference::motion || !level.time.whole || now == passage::waiting) return false;
+        if (now == passage::second_room && body.x < level.plan.west(1)) return false;
+        return frame < first_look() + (motion_looks - 1) * level.time.frames;
+    }
 
     ENGRAM_HD static int looks() { return Kind == difference::motion ? motions_per_split : difference_colours; }
 
@@ -237,16 +265,20 @@ private:
         for (int i = 0; i < count;) {
             if (Kind == difference::passive)
                 spot[i] = level.time.whole ? 1 + 2 * random.below(2) : 12 + random.below(2);
-            if (Kind == difference::motion) spot[i] = level.time.whole ? 1 + 2 * random.below(2) : random.below(4);
-            // A block in a corner of whole cells could be shut in by its neighbours.
-            if (Kind == difference::multi) spot[i] = level.time.whole ? 4 + random.below(8) : random.below(rim_places);
-            if (Kind == difference::basic) {  // those that are not in the last column
-                if (level.time.whole) {
-                    spot[i] = 5 + 3 * random.below(2);  // the middle of the north or of the south
-                } else {
-                    const int k = random.below(10);
-                    spot[i] = k < 2 ? 2 * k : k + 2;
-                }
+            if (Kind == difference::motion) spot[i] = random.below(4);
+            // The middle of the north or of the south.
+            if ((Kind == difference::basic || Kind == difference::motion) && level.time.whole)
+                spot[i] = 5 + 3 * random.below(2);
+            if (Kind == difference::multi) {
+                spot[i] = random.below(level.time.whole ? 8 : rim_places);
+                if (level.time.whole && spot[i] < 2)
+                    spot[i] = 2 * spot[i] + 1;  // at the far end
+                else if (level.time.whole)
+                    spot[i] += 2;
+            }
+            if (Kind == difference::basic && !level.time.whole) {  // those that are not in the last column
+                const int k = random.below(10);
+                spot[i] = k < 2 ? 2 * k : k + 2;
             }
             bool good = true;
             for (int j = 0; j < i; ++j) {
@@ -278,11 +310,9 @@ private:
     ENGRAM_HD_CALL room_object block(int i) const {
         const bool second = now == passage::second_room;
         const int seen = second && i == odd ? changed : look[i];
-        lattice_place at = rim_place(spot[i]);
-        if (second && turned_round()) at = {4 - at.column, 4 - at.row};
+        const lattice_place at = rim_place(spot[i]);
         room_object thing;
-        thing.x = level.plan.west(second) + level.plan.lattice(at.column);
-        thing.y = cell_length + level.plan.lattice(at.row);
+        thing.x = level.plan.along(second, at), thing.y = level.plan.across(at);
         thing.height = level.plan.high, thing.radius = level.plan.block;
         thing.form = shape::box;
         thing.solid = !second && Kind != difference::motion;  // a body has to get near enough to touch
@@ -292,8 +322,11 @@ private:
         thing.tag = static_cast<std::uint8_t>(i);
         if (Kind == difference::motion) {
             const auto along = static_cast<motion>(seen + motions_per_split * level.base.holdout);
-            // At small fidelity four times as fast, so that four agent steps show all of it.
-            const displacement by = motion_at(along, level.time.whole ? 4 * frame : frame, level.plan.reach);
+            // Before the first look of the second room it goes on as if it had always been so.
+            const displacement by =
+                level.time.whole
+                    ? motion_at_look(along, (frame - first_look()) / level.time.frames + motion_looks, level.plan.reach)
+                    : motion_at(along, frame, level.plan.reach);
             thing.x += by.x, thing.y += by.y;
         }
         return thing;

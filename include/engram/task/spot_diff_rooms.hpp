@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The scene of spot the difference: two square rooms of the same size, joined by a corridor of one cell's width from
-// the middle of the one's east wall to the middle of the other's west wall, with a gate at each end.
+// The scene of spot the difference: two rooms of the same size, joined by a corridor of one cell's width from the
+// middle of the one's east wall to the middle of the other's west wall, with a gate at each end.
 //
 //   #########  #########      room 1: sandy bands on a brown floor
 //   #       #  #       #      corridor: plain grey, darker floor
@@ -12,7 +12,8 @@
 //
 // Blocks stand at places of a 5 x 5 lattice in each room, (0, 0) in the north-west, (4, 2) before the corridor of room
 // 1, (0, 2) behind that of room 2; both are always free, and so is the inside of the lattice. All sizes are ours. At
-// small fidelity a room has 3 x 3 cells, those of many blocks 5 x 5, and a block stands in the middle of a cell.
+// small fidelity a room has 3 x 3 cells, that of many blocks five columns of three, and a block stands in the middle of
+// a cell.
 
 #include <cstdint>
 
@@ -45,21 +46,23 @@ ENGRAM_HD_CALL lattice_place rim_place(int i) {
 
 /// Sizes, in cells and units of length.
 struct spot_diff_plan {
-    std::int32_t side = 5, corridor = 2;         // of a room, and the corridor's length between the gates, in cells
+    std::int32_t columns = 5, rows = 5;          // of a room, in cells; rows is odd
+    std::int32_t corridor = 2;                   // its length between the gates, in cells
     std::int32_t margin = 0;                     // from a wall to the outer places
     std::int32_t block = 0, body = 0, high = 0;  // radii, and how high a block is
     std::int32_t reach = 0;                      // of a moving block
     std::int32_t begin = 0;                      // from the first room's west wall to where a body starts
     bool operator==(const spot_diff_plan&) const = default;
 
-    ENGRAM_HD int middle() const { return 1 + side / 2; }  // the corridor's row
-    ENGRAM_HD int first_gate() const { return side + 1; }  // columns
-    ENGRAM_HD int second_gate() const { return side + corridor + 2; }
-    ENGRAM_HD int width() const { return 2 * side + corridor + 4; }
-    ENGRAM_HD int height() const { return side + 2; }
+    ENGRAM_HD int middle() const { return 1 + rows / 2; }     // the corridor's row
+    ENGRAM_HD int first_gate() const { return columns + 1; }  // columns
+    ENGRAM_HD int second_gate() const { return columns + corridor + 2; }
+    ENGRAM_HD int width() const { return 2 * columns + corridor + 4; }
+    ENGRAM_HD int height() const { return rows + 2; }
 
-    /// Units along x or y from the room's corner.
-    ENGRAM_HD int lattice(int k) const { return margin + k * (side * cell_length - 2 * margin) / 4; }
+    /// Units along x and y from the first room (0) or the second (1) to the middle of a place.
+    ENGRAM_HD int along(int which, lattice_place at) const { return west(which) + lattice(at.column, columns); }
+    ENGRAM_HD int across(lattice_place at) const { return cell_length + lattice(at.row, rows); }
     /// Where the first room (0) or the second (1) begins.
     ENGRAM_HD int west(int which) const { return (which == 0 ? 1 : second_gate() + 1) * cell_length; }
 
@@ -70,6 +73,9 @@ struct spot_diff_plan {
     ENGRAM_HD_CALL bool in_corridor(const pose& who) const {
         return who.x - body >= (first_gate() + 1) * cell_length && who.x + body <= second_gate() * cell_length;
     }
+
+    /// Units from a wall to place k of the five between it and the wall opposite, `cells` away.
+    ENGRAM_HD int lattice(int k, int cells) const { return margin + k * (cells * cell_length - 2 * margin) / 4; }
 
     /// The building without its blocks.
     ENGRAM_HD_CALL room build(passage now) const {
