@@ -38,7 +38,7 @@ function(engram_use_program)
   # Small sources share a unit: most of each would be the headers. Training is in units of its own.
   set_target_properties(engram_program PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   set(large ${sources})
-  list(FILTER large INCLUDE REGEX "runs\\.cpp$")
+  list(FILTER large INCLUDE REGEX "(runs|launch)\\.cpp$")
   set_source_files_properties(${large} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   engram_use_mpi()
   target_link_libraries(engram_program PUBLIC engram_compiled engram::engram CLI11::CLI11 fmt::fmt

@@ -12,6 +12,7 @@
 #include <engram/train/asynchronous_update.hpp>
 #include <engram/train/memup_phases.hpp>
 
+#include "data_checksum.hpp"
 #include "prepared_agent.hpp"
 #include "training_run.hpp"
 
@@ -70,6 +71,7 @@ public:
     explicit acting_job(const configuration& config)
         : config_(config), run_(config), training_(make_training(config_, run_)), losses_(training_->loss_names()) {}
 
+    std::string data() const { return data_checksum(run_.stimuli.get()); }
     void iterate() { training_->iterate(); }
     process_role role() const { return training_->role(); }
     process_call serve() { return training_->serve(); }

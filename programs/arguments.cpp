@@ -30,6 +30,7 @@ void add_train(CLI::App& app, arguments& a) {
     s->add_option("--evaluate-every", a.evaluate_every, "steps between evaluations while it trains, 0 for none (0)");
     s->add_option("--evaluate-episodes", a.evaluate_episodes, "episodes per level of each of them (20)");
     s->add_flag("--tensorboard", a.tensorboard, "curves for TensorBoard too, in the run folder");
+    s->add_option("--patience", a.patience, "several processes: seconds without a sign of life from one of them (300)");
     s->add_flag("--quiet", a.quiet, "no progress, no table");
     s->add_flag("--dry-run", a.dry_run, "check the settings, print them as config.json would hold them, write nothing");
 }

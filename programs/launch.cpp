@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: MIT
 
+#include <zlib.h>
+
 #include <cstdlib>
 #include <exception>
 #include <limits>
 #include <list>
 
+#include <engram/core/pack.hpp>
+#include <engram/io/file.hpp>
 #include <engram/program/launch.hpp>
+#include <engram/version.hpp>
 
 #if defined(ENGRAM_MPI)
 #include <mpi.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <thread>
 #endif
 
 namespace engram {
@@ -26,20 +40,124 @@ launched how_launched() {
     return {};
 }
 
+namespace {
+
+/// The instructions that this was compiled for, as far as they decide how numbers are rounded.
+std::string instruction_set() {
+    std::string names;
+    const auto add = [&](bool has, const char* name) {
+        if (has) names += std::string(names.empty() ? "" : " ") + name;
+    };
+#if defined(__x86_64__)
+    add(true, "x86-64");
+#elif defined(__aarch64__)
+    add(true, "AArch64");
+#endif
+#if defined(__AVX512F__)
+    add(true, "AVX-512");
+#elif defined(__AVX2__)
+    add(true, "AVX2");
+#elif defined(__AVX__)
+    add(true, "AVX");
+#endif
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    add(true, "FMA");
+#endif
+#if defined(__AVX512BF16__)
+    add(true, "BF16");
+#endif
+    add(true, ("packs of " + std::to_string(pack_bytes) + " bytes").c_str());
+    return names;
+}
+
+/// A checksum of the program's file; the system may have none to read.
+std::string program_file() {
+    try {
+        const bytes content = read_file("/proc/self/exe");
+        return message("checksum ", ::crc32_z(0, content.data(), content.size()), " of ", content.size(), " bytes");
+    } catch (const error&) {
+        return "unknown";
+    }
+}
+
+}  // namespace
+
+void require_same_program(processes* all, const std::string& name, int argc, const char* const* argv) {
+    if (!all) return;
+    std::string words;
+    for (int i = 1; i < argc; ++i) words += std::string(i > 1 ? " " : "") + argv[i];
+    require_alike(all, {{"program", "engram-" + name},
+                        {"version", library_version()},
+                        {"compiler", __VERSION__},
+                        {"instruction set", instruction_set()},
+                        {"command line", words},
+                        {"build", program_file()}});
+}
+
 #if defined(ENGRAM_MPI)
 
 namespace {
 
+/// Ends this process with a sentence when MPI neither connects nor parts the processes in time: it blocks meanwhile,
+/// and nobody can say yet who is missing.
+class time_limit {
+public:
+    explicit time_limit(double seconds) {
+        std::signal(SIGALRM, [](int) {
+            constexpr char said[] = "engram: MPI neither connects nor parts all processes in time (--patience)\n";
+            [[maybe_unused]] const auto put = ::write(2, said, sizeof said - 1);
+            ::_exit(1);
+        });
+        // One after the other: the launcher ends the others when the first one says so.
+        ::alarm(static_cast<unsigned>(std::min(1e9, std::ceil(seconds))) + 2 * std::min(how_launched().rank, 9));
+    }
+    ~time_limit() { ::alarm(0); }
+    time_limit(const time_limit&) = delete;
+    time_limit& operator=(const time_limit&) = delete;
+};
+
+// Every call begins and is then asked for its end, so that this process never sleeps inside MPI: while it waits it
+// shows the others that it lives, and looks who does not.
 class mpi_processes final : public processes {
 public:
-    mpi_processes() {
+    explicit mpi_processes(double patience) : patience_(patience) {
+        const time_limit limit(patience);
         int provided = 0;
         MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
         MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
         MPI_Comm_size(MPI_COMM_WORLD, &count_);
+        MPI_Comm_dup(MPI_COMM_WORLD, &signs_);
+        const auto n = static_cast<std::size_t>(count_);
+        heard_.assign(n, 0);
+        shown_.assign(n, 0);
+        taken_.assign(n, 0);
+        content_.assign(n, 0);
+        requests_.assign(n, MPI_REQUEST_NULL);
+        hosts_.resize(n);
+        std::string host(MPI_MAX_PROCESSOR_NAME, '\0');
+        int length = 0;
+        MPI_Get_processor_name(host.data(), &length);
+        host.resize(static_cast<std::size_t>(length));
+        const auto names = gather(std::as_bytes(std::span(host)));
+        for (std::size_t i = 0; i < n; ++i)
+            hosts_[i].assign(reinterpret_cast<const char*>(names[i].data()), names[i].size());
+        connected() = this;
     }
+    /// Once all have come here nobody shows a sign of life any more, and those under way are taken.
     ~mpi_processes() override {
+        connected() = nullptr;
+        (void)gather({});
+        const time_limit limit(patience_);
         forget_sent(true);
+        std::vector<int> to_take(shown_.size());
+        MPI_Alltoall(shown_.data(), 1, MPI_INT, to_take.data(), 1, MPI_INT, MPI_COMM_WORLD);
+        for (int from = 0; from < count_; ++from)
+            for (const auto i = static_cast<std::size_t>(from); taken_[i] < to_take[i]; ++taken_[i]) {
+                char works = 0;
+                MPI_Recv(&works, 1, MPI_CHAR, from, 0, signs_, MPI_STATUS_IGNORE);
+            }
+        MPI_Waitall(count_, requests_.data(), MPI_STATUSES_IGNORE);
+        MPI_Comm_free(&signs_);
         MPI_Finalize();
     }
 
@@ -49,13 +167,10 @@ public:
     void exchange(int partner, std::span<const std::byte> out, std::span<std::byte> in) override {
         while (!out.empty() || !in.empty()) {
             const int sent = piece(out.size()), got = piece(in.size());
-            if (got == 0)
-                MPI_Send(out.data(), sent, MPI_BYTE, partner, 0, MPI_COMM_WORLD);
-            else if (sent == 0)
-                MPI_Recv(in.data(), got, MPI_BYTE, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            else
-                MPI_Sendrecv(out.data(), sent, MPI_BYTE, partner, 0, in.data(), got, MPI_BYTE, partner, 0,
-                             MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            std::array<MPI_Request, 2> both{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+            if (got > 0) MPI_Irecv(in.data(), got, MPI_BYTE, partner, 0, MPI_COMM_WORLD, &both[0]);
+            if (sent > 0) MPI_Isend(out.data(), sent, MPI_BYTE, partner, 0, MPI_COMM_WORLD, &both[1]);
+            wait(both);
             out = out.subspan(static_cast<std::size_t>(sent));
             in = in.subspan(static_cast<std::size_t>(got));
         }
@@ -63,7 +178,9 @@ public:
     void broadcast(std::span<std::byte> what, int root) override {
         while (!what.empty()) {
             const int part = piece(what.size());
-            MPI_Bcast(what.data(), part, MPI_BYTE, root, MPI_COMM_WORLD);
+            MPI_Request all = MPI_REQUEST_NULL;
+            MPI_Ibcast(what.data(), part, MPI_BYTE, root, MPI_COMM_WORLD, &all);
+            wait({&all, 1});
             what = what.subspan(static_cast<std::size_t>(part));
         }
     }
@@ -71,16 +188,20 @@ public:
         const auto n = static_cast<std::size_t>(count_);
         const long long own = static_cast<long long>(what.size());
         std::vector<long long> sizes(n);
-        MPI_Allgather(&own, 1, MPI_LONG_LONG, sizes.data(), 1, MPI_LONG_LONG, MPI_COMM_WORLD);
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Iallgather(&own, 1, MPI_LONG_LONG, sizes.data(), 1, MPI_LONG_LONG, MPI_COMM_WORLD, &request);
+        wait({&request, 1});
         std::vector<std::vector<std::byte>> all(n);
         long long total = 0;
         for (const long long size : sizes) total += size;
+        if (total == 0) return all;
         if (total <= most) {
             std::vector<int> counts(sizes.begin(), sizes.end()), begins(n);
             for (std::size_t i = 1; i < n; ++i) begins[i] = begins[i - 1] + counts[i - 1];
             std::vector<std::byte> flat(static_cast<std::size_t>(total));
-            MPI_Allgatherv(what.data(), static_cast<int>(own), MPI_BYTE, flat.data(), counts.data(), begins.data(),
-                           MPI_BYTE, MPI_COMM_WORLD);
+            MPI_Iallgatherv(what.data(), static_cast<int>(own), MPI_BYTE, flat.data(), counts.data(), begins.data(),
+                            MPI_BYTE, MPI_COMM_WORLD, &request);
+            wait({&request, 1});
             for (std::size_t i = 0; i < n; ++i)
                 all[i].assign(flat.begin() + begins[i], flat.begin() + begins[i] + counts[i]);
             return all;
@@ -102,6 +223,7 @@ public:
                   &own.request);
     }
     std::optional<letter> take() override {
+        work();  // whoever looks for letters lives
         forget_sent(false);
         int found = 0, size = 0;
         MPI_Message came;
@@ -114,7 +236,20 @@ public:
         return own;
     }
 
+    /// The processes of this program; null before they are connected.
+    static mpi_processes*& connected() {
+        static mpi_processes* all = nullptr;
+        return all;
+    }
+    void work() {
+        if (clock::now() < next_sign_ || std::this_thread::get_id() != thread_) return;
+        show_sign(1);
+        take_signs(awake());
+    }
+
 private:
+    using clock = std::chrono::steady_clock;
+
     static constexpr int letters = 1;  // a tag of their own
     struct sent_letter {
         std::shared_ptr<const std::vector<std::byte>> content;
@@ -137,37 +272,148 @@ private:
         return static_cast<int>(std::min<long long>(static_cast<long long>(size), most));
     }
 
+    void wait(std::span<MPI_Request> requests) {
+        int done = 0;
+        const auto ask = [&] {
+            MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+            return done != 0;
+        };
+        for (int tries = 0; tries < 1000; ++tries)
+            if (ask()) return;
+        const double begun = awake();
+        double now = begun;
+        for (int tries = 0; !ask(); ++tries) {
+            // Whoever has waited for long leaves the processor to others.
+            if (now - begun > 0.5)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            else
+                ::sched_yield();
+            if (tries % 32 != 0) continue;
+            now = awake();
+            if (now - begun < std::min(0.1, patience_ / 10)) continue;
+            if (clock::now() >= next_sign_) show_sign(0);
+            take_signs(now);
+            judge(begun, now);
+        }
+    }
+
+    /// Seconds, but none of those in which this process itself was stopped, as a job is that others suspend.
+    double awake() {
+        const auto now = clock::now();
+        awake_ += std::min(1.0, std::chrono::duration<double>(now - looked_).count());
+        looked_ = now;
+        return awake_;
+    }
+    void show_sign(char works) {
+        next_sign_ = in_a_while();
+        for (int to = 0; to < count_; ++to) {
+            const auto i = static_cast<std::size_t>(to);
+            int done = 0;
+            MPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE);
+            if (to == rank_ || !done) continue;
+            content_[i] = works;
+            MPI_Isend(&content_[i], 1, MPI_CHAR, to, 0, signs_, &requests_[i]);
+            ++shown_[i];
+        }
+    }
+    clock::time_point in_a_while() const {
+        return clock::now() +
+               std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(patience_ / 10));
+    }
+    void take_signs(double now) {
+        for (;;) {
+            int there = 0;
+            MPI_Status from;
+            MPI_Iprobe(MPI_ANY_SOURCE, 0, signs_, &there, &from);
+            if (!there) return;
+            char works = 0;
+            MPI_Recv(&works, 1, MPI_CHAR, from.MPI_SOURCE, 0, signs_, MPI_STATUS_IGNORE);
+            const auto i = static_cast<std::size_t>(from.MPI_SOURCE);
+            heard_[i] = now;
+            ++taken_[i];
+            if (works) worked_ = now;
+        }
+    }
+
+    /// Ends the job when a process has been silent for too long. The first one of those that are not says so; the
+    /// others give it three seconds.
+    void judge(double begun, double now) const {
+        int silent = -1, speaker = -1;
+        for (int r = 0; r < count_; ++r) {
+            const double last = std::max(begun, heard_[static_cast<std::size_t>(r)]);
+            if (r == rank_ || now - last <= patience_) {
+                if (speaker < 0) speaker = r;
+            } else if (silent < 0) {
+                silent = r;
+            }
+        }
+        const double late = speaker == rank_ ? 0 : 3;
+        if (silent >= 0 && now - std::max(begun, heard_[static_cast<std::size_t>(silent)]) > patience_ + late)
+            give_up(silent, "has given no sign of life");
+        // All live and wait: what was sent does not arrive.
+        if (now - std::max(begun, worked_) > patience_ + 6 + 3 * (rank_ > 0))
+            give_up(rank_, "has received nothing from processes that live");
+    }
+    [[noreturn]] void give_up(int rank, const char* what) const {
+        const auto& host = hosts_[static_cast<std::size_t>(rank)];
+        std::fprintf(
+            stderr,
+            "engram: process %d%s%s %s for %g seconds (--patience); the job ends, and --resume goes on from its "
+            "last checkpoint\n",
+            rank, host.empty() ? "" : " on ", host.c_str(), what, patience_);
+        end_all_processes(1);
+    }
+
+    double patience_;
     int rank_ = 0, count_ = 1;
     std::list<sent_letter> sent_;
+    std::vector<std::string> hosts_;
+    MPI_Comm signs_ = MPI_COMM_NULL;
+    std::vector<MPI_Request> requests_;  // of signs that are under way
+    std::vector<char> content_;          // theirs: 1 from a process that works, 0 from one that waits
+    std::vector<int> shown_, taken_;     // signs, to and from each
+    std::vector<double> heard_;          // when each was last heard of
+    double worked_ = 0;                  // and any one that works
+    double awake_ = 0;
+    clock::time_point looked_ = clock::now(), next_sign_ = in_a_while();
+    std::thread::id thread_ = std::this_thread::get_id();
 };
 
 }  // namespace
 
-std::unique_ptr<processes> connect_processes() {
+std::unique_ptr<processes> connect_processes(double patience) {
     if (how_launched().count <= 1) return nullptr;
-    auto all = std::make_unique<mpi_processes>();
+    auto all = std::make_unique<mpi_processes>(patience);
     if (all->count() > 1) return all;
     fail("started as ", how_launched().count,
          " processes, but MPI knows of one: the launcher is of another MPI than this "
          "program was compiled with");
 }
 
+void still_working() {
+    if (auto* all = mpi_processes::connected()) all->work();
+}
+
 void end_all_processes(int code) {
     int begun = 0;
     MPI_Initialized(&begun);
+    std::signal(SIGALRM, SIG_DFL);
+    ::alarm(10);  // where MPI cannot even end
     if (begun) MPI_Abort(MPI_COMM_WORLD, code);
     std::exit(code);
 }
 
 #else
 
-std::unique_ptr<processes> connect_processes() {
+std::unique_ptr<processes> connect_processes(double) {
     const int count = how_launched().count;
     require(count <= 1, "started as ", count,
             " processes, but this program was compiled without MPI; install Open MPI or "
             "MPICH and configure with -DENGRAM_MPI=ON");
     return nullptr;
 }
+
+void still_working() {}
 
 void end_all_processes(int code) {
     std::exit(code);

@@ -32,6 +32,7 @@ void catch_interrupts() {
 }
 
 bool interrupted() {
+    still_working();  // whoever asks does something long
     return interrupts > 0;
 }
 
@@ -51,8 +52,10 @@ int run_program(ablation& model, int argc, char** argv) {
         const auto a = parse_arguments(model.name(), argc, argv);
         if (!a) return 0;
         if (a->command == "train") {
-            others = connect_processes();
+            others =
+                connect_processes(static_cast<double>(a->patience ? whole_number("--patience", *a->patience, 1) : 300));
             alike = !others;
+            require_same_program(others.get(), model.name(), argc, argv);
             return train(model, *a, others.get());
         }
         require(how_launched().count == 1, a->command, ": one process does that, not ", how_launched().count);

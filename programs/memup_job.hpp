@@ -8,6 +8,7 @@
 #include <engram/program/prepared_model.hpp>
 #include <engram/train/memup_update.hpp>
 
+#include "data_checksum.hpp"
 #include "memup_runs.hpp"
 #include "training_run.hpp"
 
@@ -22,6 +23,7 @@ public:
           training_({static_cast<std::uint64_t>(config.seed), config.threads, config.steps, config.others},
                     run_.learning, run_.generating, run_.source, config.run.sequence, config.run.optimiser) {}
 
+    std::string data() const { return data_checksum(*run_.source); }
     void iterate() { training_.iterate(); }
     std::int64_t steps() const { return training_.steps(); }
     std::int64_t updates() const { return training_.updates(); }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <span>
 #include <thread>
 
 #include <engram/program/commands.hpp>
@@ -97,6 +96,9 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
     // A run keeps its shards, whatever number of threads carries it later.
     int& shards = sequences ? config.run.sequence.shards : config.run.rollout.shards;
     const std::int64_t carried = std::int64_t{config.threads} * (config.others ? config.others->count() : 1);
+    require(!config.others || carried <= rows || shards > 0, carried / std::max(1, config.threads), " processes of ",
+            config.threads, " threads, but the run has ", rows, " rows to carry (",
+            sequences ? "sequence.batch" : "rollout.environments", "); expected at most as many");
     if (shards == 0 && config.mode == "synchronous" && config.threads > 0 && carried <= rows)
         shards = static_cast<int>(carried);
 }
@@ -121,13 +123,6 @@ int train(ablation& model, const arguments& a, processes* others) {
     if (others) {
         const std::string told = first_text(others, first ? config.to_json().dump() : "");
         if (!first) config.from_json(parse_json(told, "the first process"), "the first process");
-        const std::string mine = message(library_version(), " ", pack_bytes);
-        const auto all = others->gather(std::as_bytes(std::span(mine)));
-        for (std::size_t rank = 1; rank < all.size(); ++rank)
-            if (all[rank] != all[0])
-                throw agreed_error(message("process ", rank,
-                                           " is of another version or instruction set than process 0; "
-                                           "expected the same program everywhere"));
     }
     if (a.dry_run) {
         if (first) std::fputs(json_text(config.to_json()).c_str(), stdout);

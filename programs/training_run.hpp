@@ -55,6 +55,7 @@ public:
           quiet_(a.quiet || !first_),
           job_(begin(config)) {
         agree(config.others, "");
+        if (config.others) require_alike(config.others, {{"data set", job_.data()}});
         alike([&] { open(a); });
     }
 

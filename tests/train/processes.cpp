@@ -8,6 +8,8 @@
 #include <mutex>
 #include <thread>
 
+#include <engram/program/launch.hpp>
+
 #include "every_update.hpp"
 #include "same_file.hpp"
 #include "threads_as_processes.hpp"
@@ -123,4 +125,44 @@ TEST_CASE("what is not divided is refused, and what is not finite is said alike 
         CHECK(said[1] == said[0]);
         CHECK(said[2] == said[0]);
     }
+}
+
+TEST_CASE("what differs between processes, and what some of them have to say, is one sentence everywhere") {
+    // What each of four says of a trait and of trouble, and what all of them throw.
+    struct {
+        std::vector<traits> mine;
+        std::vector<std::string> trouble;
+        std::string said;
+    } const cases[] = {
+        {{{{"version", "1"}}, {{"version", "1"}}, {{"version", "1"}}, {{"version", "1"}}}, {"", "", "", ""}, ""},
+        {{{{"version", "1"}, {"data", ""}},
+          {{"version", "1"}, {"data", ""}},
+          {{"version", "1"}, {"data", "b"}},
+          {{"version", "2"}, {"data", ""}}},
+         {"", "", "", ""},
+         "process 2 has another data than process 0: b, expected "},
+        {{{{"version", "1"}, {"data", "a"}},
+          {{"version", "2"}, {"data", "a"}},
+          {{"version", "1"}, {"data", "a"}},
+          {{"version", "1"}, {"data", "a"}}},
+         {"not asked", "", "", ""},
+         "process 1 has another version than process 0: 2, expected 1"},
+        {{{}, {}, {}, {}}, {"", "", "no such file", "no space"}, "process 2: no such file"},
+        {{{}, {}, {}, {}}, {"no such file", "no such file", "", ""}, "no such file"},
+    };
+    for (const auto& c : cases) {
+        std::vector<std::string> said(4);
+        as_processes(4, [&](processes& self) {
+            const auto rank = static_cast<std::size_t>(self.rank());
+            try {
+                require_alike(&self, c.mine[rank]);
+                agree(&self, c.trouble[rank]);
+            } catch (const agreed_error& e) {
+                said[rank] = e.what();
+            }
+        });
+        for (const auto& s : said) CHECK(s == c.said);
+    }
+    require_alike(nullptr, {{"version", "1"}});
+    CHECK_THROWS_WITH_AS(agree(nullptr, "alone"), "alone", error);
 }

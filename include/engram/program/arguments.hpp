@@ -17,7 +17,7 @@ namespace engram {
 struct arguments {
     std::string command;
     std::optional<std::string> task, steps, seed, out, preset, threads, device, products, data, stimuli, mode, from,
-        episodes, evaluate, evaluate_every, evaluate_episodes, checkpoint_every, alone_from, weights, actors;
+        episodes, evaluate, evaluate_every, evaluate_episodes, checkpoint_every, alone_from, weights, actors, patience;
     std::vector<std::string> set, level;
     bool resume = false, quiet = false, tensorboard = false, dry_run = false;
 

@@ -29,9 +29,9 @@ int sample(ablation& model, const arguments& a);
 /// sample, for a model of sequences; the configuration is that of the run folder.
 int sample_sequences(const device_runs& on, const configuration& config, const arguments& a);
 
-/// From now on SIGINT and SIGTERM are noted instead of ending the program; the third one ends it at once.
+/// From now on SIGINT, SIGTERM and SIGUSR1 are noted instead of ending the program; the third one ends it at once.
 void catch_interrupts();
-/// Whether SIGINT or SIGTERM came.
+/// Whether one of them came.
 bool interrupted();
 
 }  // namespace engram
