@@ -147,23 +147,24 @@ public:
         if (reward_.episodes > 0) summary["reward_smooth"] = reward_.value();
     }
     /// What the weights of now earn on every judged level, as rows of levels.csv; empty when it was interrupted. The
-    /// episodes are others at every step, and training is left as it was.
-    std::string score_levels(int episodes) {
+    /// episodes are others at every step, `others` play some of them, and training is left as it was.
+    std::string score_levels(int episodes, processes* others) {
         const std::uint64_t seed =
             evaluation_seed(static_cast<std::uint64_t>(config_.seed), "step " + std::to_string(steps()));
         std::string rows;
         for (const auto& level : run_.info.judged_levels()) {
-            const auto score = run_.score(level, episodes, seed, interrupted);
+            const auto score = run_.score(level, episodes, seed, interrupted, others);
             if (score.episodes == 0) return "";
             rows += level_curve_row(steps(), level, score.episodes, score.mean, score.standard_error);
         }
         return rows;
     }
-    /// Scores every level and notes one episode; false when it was interrupted.
-    bool evaluate(int episodes, const run_paths& paths, json& summary) {
+    /// Scores every level, together with `others`, and notes one episode; false when it was interrupted.
+    bool evaluate(int episodes, const run_paths& paths, json& summary, processes* others) {
         training_.reset();  // an asynchronous one would go on acting
         const auto seed = static_cast<std::uint64_t>(config_.seed);
-        if (!evaluate_levels(run_, {}, episodes, seed, interrupted, summary)) return false;
+        if (!evaluate_levels(run_, {}, episodes, seed, interrupted, summary, others)) return false;
+        if (others && others->rank() > 0) return true;
         record_retrieval(run_, config_.model().name(), seed, paths.retrieval());
         return true;
     }

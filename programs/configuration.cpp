@@ -358,8 +358,8 @@ bool prepared_sequences::gives_answers() const {
 
 level_maker prepared_run::maker() const {
     return [name = info.name, options = options, stimuli = stimuli](const std::string& level, int count,
-                                                                    std::uint64_t seed) {
-        return make_environment(name, level, count, seed, 0, options, stimuli);
+                                                                    std::uint64_t seed, int first) {
+        return make_environment(name, level, count, seed, static_cast<std::uint32_t>(first), options, stimuli);
     };
 }
 

@@ -19,13 +19,13 @@ struct prepared_agent final : prepared_run {
 
     parameters<float>& store() const override { return *agent.store; }
     bool tells_reads() const override { return agent.read_weight.has_value(); }
-    level_score score(const std::string& level, int episodes, std::uint64_t seed,
-                      const std::function<bool()>& stop) const override {
-        return evaluate_level(agent, agent.store, maker(), level, episodes, seed, 50, stop);
+    level_score score(const std::string& level, int episodes, std::uint64_t seed, const std::function<bool()>& stop,
+                      processes* others) const override {
+        return evaluate_level(agent, agent.store, maker(), level, episodes, seed, 50, stop, others);
     }
     std::vector<recorded_step> play(const std::string& level, std::uint64_t seed, int longest) const override {
         const std::uint64_t own = evaluation_seed(seed, level);
-        actor<Backend> player(agent, agent.store, maker()(level, 1, own), own, 0);
+        actor<Backend> player(agent, agent.store, maker()(level, 1, own, 0), own, 0);
         std::vector<recorded_step> steps;
         for (bool done = false; !done && static_cast<int>(steps.size()) < longest;) {
             recorded_step now;

@@ -169,10 +169,10 @@ void check_checkpoint(const safetensors& file, const configuration& config, bool
 // --- levels ---
 
 bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& levels, int episodes, std::uint64_t seed,
-                     const std::function<bool()>& stop, json& summary) {
+                     const std::function<bool()>& stop, json& summary, processes* others) {
     if (!summary.contains("levels") || !summary["levels"].is_object()) summary["levels"] = json::object();
     for (const std::string& level : levels.empty() ? run.info.judged_levels() : levels) {
-        const auto score = run.score(level, episodes, seed, stop);
+        const auto score = run.score(level, episodes, seed, stop, others);
         if (score.episodes == 0) return false;
         const auto& about = run.info.level(level);
         summary["levels"][level] = {{"episodes", score.episodes},

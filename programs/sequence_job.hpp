@@ -76,8 +76,9 @@ public:
     void describe_training(json& summary) const {
         summary["sequences"] = training_.steps() / run_.source->info().steps;
     }
-    /// Scores every level; false when it was interrupted.
-    bool evaluate(int sequences, const run_paths&, json& summary) {
+    /// Scores every level, in the first process alone; false when it was interrupted.
+    bool evaluate(int sequences, const run_paths&, json& summary, processes* others) {
+        if (others && others->rank() > 0) return true;
         training_.settle();
         run_.share_weights(training_->learner(0));
         return evaluate_levels(run_, {}, sequences, static_cast<std::uint64_t>(config_.seed), interrupted, summary);

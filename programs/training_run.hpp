@@ -47,7 +47,7 @@ inline process_use used_so_far() {
 template <class Job>
 class training_run {
 public:
-    /// Of several processes all train, and the first one reads, writes, shows and judges.
+    /// Of several processes all train and evaluate, and the first one reads, writes and shows.
     training_run(const configuration& config, const run_paths& paths, const arguments& a)
         : config_(config),
           paths_(paths),
@@ -57,6 +57,7 @@ public:
         agree(config.others, "");
         if (config.others) require_alike(config.others, {{"data set", job_.data()}});
         alike([&] { open(a); });
+        if (config.others) config.others->broadcast(std::as_writable_bytes(std::span(&evaluated_step_, 1)), 0);
     }
 
 private:
@@ -133,13 +134,14 @@ public:
                          config_.model().name().c_str(), paths_.folder.c_str());
             return 130;
         }
-        if (!first_) return 0;
-        const bool evaluated = !trains && summary_.contains("levels") && !summary_["levels"].empty();
+        if (role() == process_role::acts) return 0;
+        const bool evaluated =
+            any_of_them(together(), !trains && summary_.contains("levels") && !summary_["levels"].empty());
         try {
             if (config_.evaluation_episodes > 0 && !evaluated) {
                 const auto episodes = static_cast<int>(std::min<std::int64_t>(config_.evaluation_episodes, 1'000'000));
-                if (!job_.evaluate(episodes, paths_, summary_)) return 130;
-                write_json(paths_.summary(), summary_);
+                if (!job_.evaluate(episodes, paths_, summary_, together())) return 130;
+                if (first_) write_json(paths_.summary(), summary_);
             }
         } catch (const error& problem) {
             throw run_error(problem.what());
@@ -192,6 +194,8 @@ private:
         else
             return process_role::trains;
     }
+    /// The processes that train, and evaluate, as this one does.
+    processes* together() const { return role() == process_role::trains ? config_.others : nullptr; }
     /// Whether the other processes do what this one calls them for.
     bool learns_alone() const { return role() == process_role::learns; }
     bool told_to_stop() {
@@ -216,16 +220,16 @@ private:
     /// the checkpoint of its step, so that a checkpoint never lacks rows; rows that it does not know are dropped on
     /// resuming.
     void evaluate_if_due() {
-        if constexpr (requires { job_.score_levels(1); }) {
+        if constexpr (requires { job_.score_levels(1, together()); }) {
             const std::int64_t every = config_.evaluate_every;
-            if (!first_ || every == 0 || job_.steps() / every <= evaluated_step_ / every) return;
+            if (every == 0 || job_.steps() / every <= evaluated_step_ / every) return;
             const auto start = clock::now();
-            const auto rows =
-                job_.score_levels(static_cast<int>(std::min<std::int64_t>(config_.evaluate_episodes, 1'000'000)));
-            if (!rows.empty()) {
+            const auto rows = job_.score_levels(
+                static_cast<int>(std::min<std::int64_t>(config_.evaluate_episodes, 1'000'000)), together());
+            if (!rows.empty()) evaluated_step_ = job_.steps();
+            if (!rows.empty() && first_) {
                 levels_->append(rows);
                 write_level_events(rows);
-                evaluated_step_ = job_.steps();
             }
             evaluating_ += clock::now() - start;
             row_start_ += clock::now() - start;

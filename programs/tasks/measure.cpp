@@ -56,8 +56,8 @@ level_score score_level(const task_info& info, const std::string& level, const t
                         int threads, const std::shared_ptr<const stimulus_set>& stimuli) {
     const auto policy = asked.plays_oracle() ? scripted_policy::oracle : scripted_policy::random;
     const auto options = asked.options();
-    const level_maker make = [&](const std::string& name, int count, std::uint64_t seed) {
-        return make_environment(info.name, name, count, seed, 0, options, stimuli);
+    const level_maker make = [&](const std::string& name, int count, std::uint64_t seed, int first) {
+        return make_environment(info.name, name, count, seed, static_cast<std::uint32_t>(first), options, stimuli);
     };
     std::vector<level_score> parts(static_cast<std::size_t>((episodes + part - 1) / part));
     share(threads, parts.size(), [&](std::size_t i) {

@@ -9,15 +9,17 @@
 #include <engram/learner/vtrace.hpp>
 #include <engram/memory/no_memory.hpp>
 
+#include "../train/threads_as_processes.hpp"
+
 using namespace engram;
 
 namespace {
 
-// Row r plays episodes of length 1 + 9 (r % 2) and earns 1 a step.
+// Row r plays episodes of length 1 + 9 (r % 2) and earns 1 + raise r a step.
 class uneven final : public batch_environment {
 public:
-    uneven(int count, std::uint64_t seed, bool seeks_goal = false)
-        : played_(static_cast<std::size_t>(count)), seed_(seed) {
+    uneven(int count, std::uint64_t seed, bool seeks_goal = false, int first_row = 0, float raise = 0)
+        : played_(static_cast<std::size_t>(count)), seed_(seed), first_row_(first_row), raise_(raise) {
         info_.seeks_goal = seeks_goal;
         info_.name = "uneven";
         info_.observation = {1, 1, 2};
@@ -28,13 +30,13 @@ public:
     void reset(int, int) override {}
     void observe(int row, float* pixels) const override {
         pixels[0] = static_cast<float>(seed_ % 1000) / 1000.0f;
-        pixels[1] = static_cast<float>(row % 2);
+        pixels[1] = static_cast<float>((first_row_ + row) % 2);
     }
     outcome step(int row, int) override {
         int& played = played_[static_cast<std::size_t>(row)];
-        const bool done = ++played == 1 + 9 * (row % 2);
+        const bool done = ++played == 1 + 9 * ((first_row_ + row) % 2);
         if (done) played = 0;
-        return {1, done};
+        return {1 + raise_ * static_cast<float>(first_row_ + row), done};
     }
     std::optional<trial_event> event(int) const override { return {}; }
     int oracle(int) const override { return 0; }
@@ -45,6 +47,8 @@ private:
     task_info info_;
     std::vector<int> played_;
     std::uint64_t seed_;
+    int first_row_;
+    float raise_;
 };
 
 using small = agent<mlp, feed_forward, no_memory, no_auxiliary, vtrace>;
@@ -61,7 +65,7 @@ traced_agent<cpu<float>> traced() {
 TEST_CASE("short episodes are not counted more often than long ones") {
     const auto a = traced();
     std::vector<std::uint64_t> seeds;
-    const level_maker make = [&](const std::string&, int count, std::uint64_t seed) {
+    const level_maker make = [&](const std::string&, int count, std::uint64_t seed, int) {
         seeds.push_back(seed);
         return std::make_unique<uneven>(count, seed);
     };
@@ -85,11 +89,43 @@ TEST_CASE("short episodes are not counted more often than long ones") {
 
 TEST_CASE("where a goal is sought, the steps to it are counted in the episodes that count") {
     const auto a = traced();
-    const level_maker make = [](const std::string&, int count, std::uint64_t seed) {
+    const level_maker make = [](const std::string&, int count, std::uint64_t seed, int) {
         return std::make_unique<uneven>(count, seed, true);
     };
     // A goal every step: 10 episodes of one step and 10 of ten.
     const auto goals = evaluate_level(a, a.store, make, "train", 20, 7, 4).goals;
     CHECK(goals.steps == std::vector<double>(10, 1.0));
     CHECK(goals.episodes == std::vector<int>{20, 10, 10, 10, 10, 10, 10, 10, 10, 10});
+}
+
+TEST_CASE("several processes play some of the environments each and have the score of one") {
+    const level_maker make = [](const std::string&, int count, std::uint64_t seed, int first_row) {
+        return std::make_unique<uneven>(count, seed, true, first_row, 0.3f);
+    };
+    for (const int rows : {1, 4, 7}) {
+        const auto a = traced();
+        const auto alone = evaluate_level(a, a.store, make, "train", 23, 7, rows);
+        CHECK(alone.episodes == 23);
+        for (const int count : {2, 3, 5}) {
+            std::vector<level_score> scores(static_cast<std::size_t>(count));
+            threads_as_processes::as_processes(count, [&](processes& self) {
+                const auto own = traced();
+                const auto rank = static_cast<std::size_t>(self.rank());
+                scores[rank] = evaluate_level(own, own.store, make, "train", 23, 7, rows, {}, &self);
+            });
+            for (const auto& score : scores) {
+                CHECK(score.episodes == 23);
+                CHECK(score.mean == alone.mean);
+                CHECK(score.standard_error == alone.standard_error);
+                CHECK(score.goals.steps == alone.goals.steps);
+                CHECK(score.goals.episodes == alone.goals.episodes);
+            }
+        }
+    }
+    threads_as_processes::as_processes(3, [&](processes& self) {
+        const auto own = traced();
+        const auto stop = [&] { return self.rank() == 1; };
+        const bool none = evaluate_level(own, own.store, make, "train", 23, 7, 4, stop, &self).episodes == 0;
+        require(none, "process ", self.rank(), " has a score although another one was told to stop");
+    });
 }

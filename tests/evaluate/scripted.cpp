@@ -41,7 +41,7 @@ private:
 }  // namespace
 
 TEST_CASE("the oracle earns what there is, random actions half of it") {
-    const level_maker make = [](const std::string&, int count, std::uint64_t) {
+    const level_maker make = [](const std::string&, int count, std::uint64_t, int) {
         return std::make_unique<guessing>(count);
     };
     const auto oracle = play_scripted(make, "train", scripted_policy::oracle, 10, 1, 4);
@@ -58,7 +58,7 @@ TEST_CASE("the oracle earns what there is, random actions half of it") {
 }
 
 TEST_CASE("an environment without an oracle is not played by one") {
-    const level_maker make = [](const std::string&, int count, std::uint64_t) {
+    const level_maker make = [](const std::string&, int count, std::uint64_t, int) {
         return std::make_unique<guessing>(count, false);
     };
     CHECK(play_scripted(make, "train", scripted_policy::random, 10, 1).mean > 0);

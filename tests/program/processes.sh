@@ -39,6 +39,18 @@ same_metrics() { # but for the speed
     cmp "$1/plain" "$2/plain" || fail "$1 and $2 differ in their metrics"
 }
 
+same_scores() { # on the way and at the end, of agents that are evaluated
+    cmp "$1/levels.csv" "$2/levels.csv" || fail "$1 and $2 differ in their scores on the way"
+    for f in "$1" "$2"; do sed -n '/"levels": {/,$p' "$f/summary.json" | sed '/^  }/q' > "$f/scores"; done
+    grep -q '"mean"' "$1/scores" || fail "$1 has no scores"
+    cmp "$1/scores" "$2/scores" || fail "$1 and $2 differ in their scores"
+}
+same_runs() {
+    same "$1" "$2"
+    same_metrics "$1" "$2"
+    [ "$judged" = 0 ] || same_scores "$1" "$2"
+}
+
 # Waits until a job has written a checkpoint into $cut, and looks every $1 seconds.
 until_checkpoint() {
     begun=$(date +%s)
@@ -77,18 +89,20 @@ killed() {
 kinds="vtrace variational memup phases"
 [ "$form" != long ] || kinds="vtrace ppo variational dnc memup contexts phases"
 for kind in $kinds; do
+    judged=0 # episodes a level at the end
     case $kind in
         vtrace) program=engram-ff_mem steps=9600 middle=960
-            more="--task t_maze --set task.length=10 --set rollout.environments=16 --set rollout.shards=8" ;;
+            more="--task t_maze --set task.length=10 --set rollout.environments=16 --set rollout.shards=8"
+            more="$more --evaluate-every 2400 --evaluate-episodes 7" judged=9 ;;
         ppo) program=engram-ppo_lstm steps=9600 middle=960
             more="--task t_maze --set task.length=10 --set rollout.environments=32 --set rollout.shards=8"
             more="$more --set rollout.minibatches=2 --set rollout.epochs=2" ;;
         dnc) program=engram-dnc_gtmm steps=1600 middle=400
             more="--task perfect_recall --set sequence.batch=8 --set sequence.shards=8 --set memory.slots=8" ;;
         variational) program=engram-vrnn steps=4000 middle=800
-            more="--task perfect_recall --set sequence.batch=8 --set sequence.shards=8 --evaluate 0" ;;
+            more="--task perfect_recall --set sequence.batch=8 --set sequence.shards=8" ;;
         memup) program=engram-memup steps=6000 middle=1200
-            more="--task copy --set sequence.batch=8 --set sequence.shards=8 --evaluate 0" ;;
+            more="--task copy --set sequence.batch=8 --set sequence.shards=8" ;;
         contexts) program=engram-memup steps=6000 middle=1200
             more="--task copy --set sequence.batch=8 --set sequence.shards=8 --set learner.context.layers=1"
             more="$more --set learner.context.hidden=16 --set learner.context.retraced=true" ;;
@@ -102,16 +116,15 @@ for kind in $kinds; do
     begin() { # processes threads folder steps, further arguments
         n=$1 threads=$2 out=$3 until=$4
         shift 4
-        launch "$n" "$bin/$program" train $more --evaluate 0 --quiet --seed 3 --threads "$threads" --steps "$until" "$@" --out "$out"
+        launch "$n" "$bin/$program" train $more --evaluate $judged --quiet --seed 3 --threads "$threads" --steps "$until" "$@" --out "$out"
     }
     go_on() { launch "$1" "$bin/$program" train --resume --quiet --threads "$2" --steps "$4" --out "$3"; }
-    "$bin/$program" train $more --evaluate 0 --quiet --seed 3 --threads 8 --steps $steps --out "$folder/$kind-1x8"
+    "$bin/$program" train $more --evaluate $judged --quiet --seed 3 --threads 8 --steps $steps --out "$folder/$kind-1x8"
     divisions="2x4"
     [ "$form" != long ] || divisions="2x4 4x2 8x1 3x1"
     for division in $divisions; do
         begin ${division%x*} ${division#*x} "$folder/$kind-$division" $steps
-        same "$folder/$kind-1x8" "$folder/$kind-$division"
-        same_metrics "$folder/$kind-1x8" "$folder/$kind-$division"
+        same_runs "$folder/$kind-1x8" "$folder/$kind-$division"
     done
     # A process is killed as soon as there is a checkpoint, unless the job was faster; others go on from there.
     cut="$folder/$kind-cut" tries=0
@@ -124,13 +137,11 @@ for kind in $kinds; do
             rm -rf "$cut-$division"
             cp -r "$cut" "$cut-$division"
             go_on ${division%x*} ${division#*x} "$cut-$division" $steps
-            same "$folder/$kind-1x8" "$cut-$division"
-            same_metrics "$folder/$kind-1x8" "$cut-$division"
+            same_runs "$folder/$kind-1x8" "$cut-$division"
         done
     fi
     go_on 8 1 "$cut" $steps
-    same "$folder/$kind-1x8" "$cut"
-    same_metrics "$folder/$kind-1x8" "$cut"
+    same_runs "$folder/$kind-1x8" "$cut"
 done
 if [ "$form" = long ]; then
     echo "$mpirun: the same bits for 1 x 8, 2 x 4, 4 x 2, 8 x 1 and 3 x 1, and for 4 x 2 gone on as 8 x 1, 5 x 1, 2 x 4 and 1 x 8: $kinds"

@@ -8,6 +8,7 @@
 // faster than the others: `episodes` says how many.
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include <engram/version.hpp>
@@ -44,6 +45,19 @@ public:
             since_[r] = 0;
         }
         if (done) since_[r] = found_[r] = 0;
+    }
+
+    /// What it has counted: sums of steps and numbers of episodes, [n] each.
+    std::vector<std::vector<double>> counted() const {
+        return {sum_, {times_.episodes.begin(), times_.episodes.end()}};
+    }
+    /// Adds what another clock has counted.
+    void add(const std::vector<double>& steps, const std::vector<double>& episodes) {
+        if (sum_.size() < steps.size()) sum_.resize(steps.size()), times_.episodes.resize(steps.size());
+        for (std::size_t n = 0; n < steps.size(); ++n) {
+            sum_[n] += steps[n];
+            times_.episodes[n] += static_cast<int>(episodes[n]);
+        }
     }
 
     goal_times times() const {

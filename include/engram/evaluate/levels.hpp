@@ -6,7 +6,8 @@
 //   mean = sum_i R_i / n,  stderr = sqrt(sum_i (R_i - mean)^2 / (n - 1) / n),  R_i the reward of episode i
 //
 // Every environment plays a number of episodes fixed beforehand, so that short episodes are not counted more often than
-// long ones. The episodes depend on the seed and the level alone, and are none of those of training.
+// long ones. The episodes depend on the seed and the level alone, and are none of those of training. Several processes
+// play some of the environments each, and have the score of one.
 
 #include <algorithm>
 #include <cmath>
@@ -19,12 +20,13 @@
 #include <engram/core/philox.hpp>
 #include <engram/evaluate/goal_times.hpp>
 #include <engram/train/actor.hpp>
+#include <engram/train/processes.hpp>
 
 namespace engram {
 
-/// Makes `count` environments of a level for a seed.
-using level_maker =
-    std::function<std::unique_ptr<batch_environment>(const std::string& level, int count, std::uint64_t seed)>;
+/// Makes `count` environments of a level for a seed, the first of which has the number `first_row`.
+using level_maker = std::function<std::unique_ptr<batch_environment>(const std::string& level, int count,
+                                                                     std::uint64_t seed, int first_row)>;
 
 struct level_score {
     std::string level;
@@ -40,41 +42,56 @@ inline std::uint64_t evaluation_seed(std::uint64_t seed, const std::string& leve
     return high << 32 | random.next();
 }
 
-/// `batch` environments play together. When `stop`, asked before every step, says so, the score has no episodes.
+/// `batch` environments play together, some of them in each of `others` where there are some: all of them call this
+/// and have the same score. When `stop`, asked before every step, says so to one of them, it has no episodes.
 template <class Backend>
 level_score evaluate_level(const traced_agent<Backend>& agent,
                            std::shared_ptr<parameters<typename Backend::real>> store, const level_maker& make,
                            const std::string& level, int episodes, std::uint64_t seed, int batch = 50,
-                           const std::function<bool()>& stop = {}) {
+                           const std::function<bool()>& stop = {}, processes* others = nullptr) {
     require(episodes > 0, "evaluation: expected at least one episode, got ", episodes);
     require(batch > 0, "evaluation: expected at least one environment, got ", batch);
     const int rows = std::min(batch, episodes);
+    const int first = others ? first_row(others->rank(), others->count(), rows) : 0;
+    const int mine = others ? first_row(others->rank() + 1, others->count(), rows) - first : rows;
     const std::uint64_t own = evaluation_seed(seed, level);
-    actor<Backend> player(agent, std::move(store), make(level, rows, own), own, 0);
-    std::vector<std::vector<double>> rewards(static_cast<std::size_t>(rows));
-    const auto quota = [&](int row) { return static_cast<std::size_t>(episodes / rows + (row < episodes % rows)); };
-    const bool seeks_goal = player.environment().info().seeks_goal;
-    goal_clock clock(rows);
-    for (int left = episodes; left > 0;) {
-        if (stop && stop()) return {level, 0, 0, 0};
-        player.step();
-        if (seeks_goal)
-            for (int row = 0; row < rows; ++row) {
+    std::vector<std::vector<double>> rewards(static_cast<std::size_t>(mine));
+    const auto quota = [&](int row) {
+        return static_cast<std::size_t>(episodes / rows + (first + row < episodes % rows));
+    };
+    std::size_t left = 0;
+    for (int row = 0; row < mine; ++row) left += quota(row);
+    goal_clock clock(mine);
+    bool stopped = false;
+    if (mine > 0) {
+        actor<Backend> player(agent, std::move(store), make(level, mine, own, first), own, first);
+        const bool seeks_goal = player.environment().info().seeks_goal;
+        while (left > 0 && !stopped) {
+            stopped = stop && stop();
+            player.step();
+            if (seeks_goal)
+                for (int row = 0; row < mine; ++row) {
+                    const auto r = static_cast<std::size_t>(row);
+                    if (rewards[r].size() < quota(row)) clock.step(row, player.reward()[r] > 0, player.done()[r] != 0);
+                }
+            auto next = player.finished().begin();
+            for (int row = 0; row < mine; ++row) {
                 const auto r = static_cast<std::size_t>(row);
-                if (rewards[r].size() < quota(row)) clock.step(row, player.reward()[r] > 0, player.done()[r] != 0);
+                if (!player.done()[r]) continue;
+                const double reward = *next++;
+                if (rewards[r].size() == quota(row)) continue;
+                rewards[r].push_back(reward);
+                --left;
             }
-        auto next = player.finished().begin();
-        for (int row = 0; row < rows; ++row) {
-            const auto r = static_cast<std::size_t>(row);
-            if (!player.done()[r]) continue;
-            const double reward = *next++;
-            if (rewards[r].size() == quota(row)) continue;
-            rewards[r].push_back(reward);
-            --left;
+            player.finished().clear();
         }
-        player.finished().clear();
     }
-    level_score score{level, episodes, 0, 0, clock.times()};
+    if (any_of_them(others, stopped)) return {level, 0, 0, 0};
+    rewards = rows_of_all(others, rewards);
+    const auto counted = rows_of_all(others, clock.counted());
+    goal_clock together(0);
+    for (std::size_t i = 0; i < counted.size(); i += 2) together.add(counted[i], counted[i + 1]);
+    level_score score{level, episodes, 0, 0, together.times()};
     for (const auto& row : rewards)
         for (const double r : row) score.mean += r / episodes;
     double squares = 0;

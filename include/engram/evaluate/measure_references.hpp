@@ -24,8 +24,8 @@ struct measured_reference {
 inline measured_reference measure_reference(const task_info& info, const std::string& level, int episodes,
                                             std::uint64_t seed, const task_options& options = {}) {
     const auto images = task_stimuli(info.name, options);
-    const level_maker make = [&](const std::string& name, int count, std::uint64_t own) {
-        return make_environment(info.name, name, count, own, 0, options, images);
+    const level_maker make = [&](const std::string& name, int count, std::uint64_t own, int first) {
+        return make_environment(info.name, name, count, own, static_cast<std::uint32_t>(first), options, images);
     };
     return {info.name, play_scripted(make, level, scripted_policy::random, episodes, seed),
             play_scripted(make, level, scripted_policy::oracle, episodes, seed)};

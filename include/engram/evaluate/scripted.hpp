@@ -31,7 +31,7 @@ inline level_score play_scripted(const level_maker& make, const std::string& lev
     require(batch > 0, "scripted play: expected at least one environment, got ", batch);
     const int rows = std::min(batch, episodes);
     const std::uint64_t own = evaluation_seed(seed, level);
-    const auto environment = make(level, rows, own);
+    const auto environment = make(level, rows, own, 0);
     const int actions = environment->info().actions;
     require(policy != scripted_policy::oracle || environment->info().has_oracle, environment->info().name,
             ": this environment has no oracle (it would give `int oracle() const`)");

@@ -110,7 +110,7 @@ struct prepared_run {
     virtual bool tells_reads() const = 0;
     /// evaluate_level() for the agent and its weights.
     virtual level_score score(const std::string& level, int episodes, std::uint64_t seed,
-                              const std::function<bool()>& stop) const = 0;
+                              const std::function<bool()>& stop, processes* others = nullptr) const = 0;
     /// One episode by the agent's weights, cut after `longest` steps (program/episode.hpp).
     virtual std::vector<recorded_step> play(const std::string& level, std::uint64_t seed,
                                             int longest = 100'000) const = 0;

@@ -60,8 +60,9 @@ void stamp_checkpoint(safetensors& file, const configuration& config);
 void check_checkpoint(const safetensors& file, const configuration& config, bool exactly);
 
 /// Evaluates the levels (all when there are none) and puts them into `summary`; false when `stop` ended it early.
+/// `others` play with this process.
 bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& levels, int episodes, std::uint64_t seed,
-                     const std::function<bool()>& stop, json& summary);
+                     const std::function<bool()>& stop, json& summary, processes* others = nullptr);
 /// The same for sequences; with the first held-out level's KL a step and ELBO for generative models.
 bool evaluate_levels(prepared_sequences& run, const std::vector<std::string>& levels, int sequences, std::uint64_t seed,
                      const std::function<bool()>& stop, json& summary);
