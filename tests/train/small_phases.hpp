@@ -99,8 +99,9 @@ struct phase_run {
     double score(int episodes) {
         return evaluate_level<Backend>(
                    policy, policy.store,
-                   [this](const std::string& level, int count, std::uint64_t seed) {
-                       return std::make_unique<batch_of<t_maze>>(level, count, seed, 0, options, nullptr);
+                   [this](const std::string& level, int count, std::uint64_t seed, int first) {
+                       return std::make_unique<batch_of<t_maze>>(level, count, seed, static_cast<std::uint32_t>(first),
+                                                                 options, nullptr);
                    },
                    "train", episodes, 1)
             .mean;
