@@ -227,7 +227,7 @@ done
 
 # --- the script of docs/guide/machines.md ----------------------------------------------------------------------------
 
-awk '/^```bash/ {on = 1; next} /^```/ {on = 0} on' "$source/docs/guide/machines.md" > several_nodes.sh
+awk '/^```text/ {on = 1; next} /^```/ {on = 0} on' "$source/docs/guide/machines.md" > several_nodes.sh
 has 'srun' several_nodes.sh || fail "docs/guide/machines.md shows no script"
 sbatch --parsable --nodes=1 --ntasks-per-node=2 --cpus-per-task=1 --time=5 --output=script.txt \
     several_nodes.sh "$bin/engram-ff" $two --out script > script.job
