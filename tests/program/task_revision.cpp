@@ -32,9 +32,9 @@ struct stamped {
 TEST_CASE("each change of a small task is another revision; the paper fidelity is in its first") {
     const std::map<std::string, int> changed{{"what_then_where", 2},
                                              {"spot_diff_passive", 2},
-                                             {"spot_diff_motion", 2},
+                                             {"spot_diff_motion", 3},
                                              {"spot_diff", 3},
-                                             {"spot_diff_multi", 3},
+                                             {"spot_diff_multi", 4},
                                              {"visible_goal_with_buildings", 3},
                                              {"invisible_goal_with_buildings", 3},
                                              {"invisible_goal_empty_arena", 3},
