@@ -13,10 +13,12 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -166,37 +168,24 @@ int wait_for(::pid_t process) {
 
 answer ask(const std::vector<std::string>& command, const std::string& input) {
     // What it is to read lies in a file without a name: nobody waits for anybody.
-    int question = -1;
+    std::unique_ptr<std::FILE, int (*)(std::FILE*)> question(nullptr, std::fclose);
     if (!input.empty()) {
-        std::string path = (std::filesystem::temp_directory_path() / "engram-campaign-XXXXXX").string();
-        question = ::mkostemp(path.data(), O_CLOEXEC);
-        require(question >= 0, "cannot write ", path, ": ", std::strerror(errno));
-        ::unlink(path.c_str());
-        std::size_t done = 0;
-        while (done < input.size()) {
-            const auto put = ::write(question, input.data() + done, input.size() - done);
-            if (put < 0 && errno == EINTR) continue;
-            if (put <= 0) {
-                const int reason = errno;
-                ::close(question);
-                fail("cannot write ", path, ": ", std::strerror(reason));
-            }
-            done += static_cast<std::size_t>(put);
-        }
-        ::lseek(question, 0, SEEK_SET);
+        question.reset(std::tmpfile());
+        require(question && std::fwrite(input.data(), 1, input.size(), question.get()) == input.size() &&
+                    std::fflush(question.get()) == 0,
+                "cannot write a temporary file: ", std::strerror(errno));
+        std::rewind(question.get());
     }
     std::array<int, 2> ends{};
     require(::pipe2(ends.data(), O_CLOEXEC) == 0, "cannot make a pipe: ", std::strerror(errno));
     ::pid_t child = -1;
     try {
-        child = start(command, ends[1], question);
+        child = start(command, ends[1], question ? ::fileno(question.get()) : -1);
     } catch (...) {
         for (const int end : ends) ::close(end);
-        if (question >= 0) ::close(question);
         throw;
     }
     ::close(ends[1]);
-    if (question >= 0) ::close(question);
     answer given;
     std::array<char, 4096> part{};
     for (ssize_t got; (got = ::read(ends[0], part.data(), part.size())) != 0;) {

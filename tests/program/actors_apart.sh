@@ -3,27 +3,8 @@
 # matter of time, so no bits are compared: what two actors began four take up, then one process by itself; a killed actor
 # ends the job, SIGTERM stops it with a checkpoint, and either run goes on; what is wrong is one sentence.
 set -eu
-bin=$1 folder=$2
-command -v mpirun > /dev/null || { echo "skipped: there is no mpirun"; exit 77; }
-rm -rf "$folder"
-mkdir -p "$folder"
-fail() { echo "actors_apart.sh: $*" >&2; exit 1; }
-
-# Open MPI wants to be told that root and few cores are meant; MPICH knows no such words.
-if mpirun --version 2>&1 | grep -q 'Open MPI'; then
-    launch() { n=$1; shift; mpirun --allow-run-as-root --oversubscribe -n "$n" "$@"; }
-else
-    launch() { n=$1; shift; mpirun -n "$n" "$@"; }
-fi
-status=0
-said=$(launch 2 "$bin/engram-ff_mem" train --task t_maze --dry-run 2>&1) || status=$?
-case $said in
-    *"compiled without MPI"*)
-        [ "$(echo "$said" | grep -c 'compiled without MPI')" = 1 ] || fail "said more than once: $said"
-        echo "skipped: the programs were compiled without MPI"
-        exit 77 ;;
-esac
-[ "$status" = 0 ] || fail "a dry run of two processes ended with $status: $said"
+bin=$1 folder=$2 name=actors_apart.sh
+. "$(dirname "$0")/several_processes.sh"
 
 apart="$folder/apart" program=engram-ff_mem
 together="--task t_maze --set task.length=10 --set rollout.environments=16 --set asynchronous.groups=4 --mode asynchronous"

@@ -5,29 +5,10 @@
 # and the run goes on to the same bits. WITHOUT_MPI: a program that was compiled without it. long: more kinds of training,
 # in all divisions. MPIRUN: another mpirun.
 set -eu
-bin=$(cd "$1" && pwd) folder=$2 form=${3:-}
-mpirun=${MPIRUN:-mpirun}
-command -v "$mpirun" > /dev/null || { echo "skipped: there is no $mpirun"; exit 77; }
-rm -rf "$folder"
-mkdir -p "$folder"
-fail() { echo "processes.sh: $*" >&2; exit 1; }
+bin=$(cd "$1" && pwd) folder=$2 form=${3:-} name=processes.sh
+. "$(dirname "$0")/several_processes.sh"
 job=
 trap '[ -z "$job" ] || kill "$job" 2> /dev/null || true' EXIT
-
-# Open MPI wants to be told that root and few cores are meant; MPICH knows no such words.
-rooms=
-if "$mpirun" --version 2>&1 | grep -q 'Open MPI'; then rooms="--allow-run-as-root --oversubscribe"; fi
-launch() { n=$1; shift; "$mpirun" $rooms -n "$n" "$@"; }
-
-status=0
-said=$(launch 2 "$bin/engram-ff_mem" train --task t_maze --dry-run 2>&1) || status=$?
-case $said in
-    *"compiled without MPI"*)
-        [ "$(echo "$said" | grep -c 'compiled without MPI')" = 1 ] || fail "said more than once: $said"
-        echo "skipped: the programs were compiled without MPI"
-        exit 77 ;;
-esac
-[ "$status" = 0 ] || fail "a dry run of two processes ended with $status: $said"
 
 same() { # of two folders: the checkpoint
     cmp "$1/checkpoint/latest.safetensors" "$2/checkpoint/latest.safetensors" || fail "$1 and $2 differ in their checkpoints"

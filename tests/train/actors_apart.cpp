@@ -11,13 +11,11 @@
 #include <numeric>
 #include <thread>
 
-#include <engram/train/asynchronous_update.hpp>
-
+#include "asynchronous_run.hpp"
 #include "same_file.hpp"
-#include "small_agent.hpp"
 #include "threads_as_processes.hpp"
 
-using namespace small;
+using namespace asynchronous_run;
 using threads_as_processes::as_processes;
 
 namespace {
@@ -69,67 +67,6 @@ safetensors saved(training& t) {
     return f;
 }
 
-var<backend> find(const traced_agent<backend>& a, const std::string& name) {
-    for (std::size_t v = 0; v < a.g->values().size(); ++v)
-        if (a.g->values()[v].name == name) {
-            var<backend> found;
-            found.value = static_cast<int>(v);
-            found.width = a.g->values()[v].width;
-            found.owner = a.g.get();
-            return found;
-        }
-    FAIL("no value " << name);
-    return {};
-}
-
-/// Number of log importance ratios of the last update that are not exactly zero.
-int ratios_off(apart& t) {
-    const auto ratio = t->learner().output(find(t->agent(), "log_ratio"));
-    int off = 0;
-    for (int i = 0; i < 7 * t->learner().options().batch; ++i) off += ratio.data[i * ratio.stride] != 0;
-    return off;
-}
-
-/// Environments that take no step before the learner has made some updates.
-struct late final : batch_environment {
-    late(std::unique_ptr<batch_environment> e, const std::atomic<int>& made, int from)
-        : inner(std::move(e)), updates(&made), wanted(from) {}
-    int size() const override { return inner->size(); }
-    const task_info& info() const override { return inner->info(); }
-    void reset(int first, int count) override { inner->reset(first, count); }
-    void observe(int row, float* pixels) const override { inner->observe(row, pixels); }
-    outcome step(int row, int action) override {
-        for (int i = 0; i < 60'000 && *updates < wanted; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        return inner->step(row, action);
-    }
-    std::optional<trial_event> event(int row) const override { return inner->event(row); }
-    int oracle(int row) const override { return inner->oracle(row); }
-    std::span<const std::byte> state(int row) const override { return inner->state(row); }
-    void restore(int row, std::span<const std::byte> bytes) override { inner->restore(row, bytes); }
-    std::unique_ptr<batch_environment> inner;
-    const std::atomic<int>* updates;
-    int wanted;
-};
-
-/// Environments that fail after some steps.
-struct failing final : batch_environment {
-    failing(std::unique_ptr<batch_environment> e, std::atomic<int>& left) : inner(std::move(e)), steps(&left) {}
-    int size() const override { return inner->size(); }
-    const task_info& info() const override { return inner->info(); }
-    void reset(int first, int count) override { inner->reset(first, count); }
-    void observe(int row, float* pixels) const override { inner->observe(row, pixels); }
-    outcome step(int row, int action) override {
-        require(--*steps > 0, "the floor gave way");
-        return inner->step(row, action);
-    }
-    std::optional<trial_event> event(int row) const override { return inner->event(row); }
-    int oracle(int row) const override { return inner->oracle(row); }
-    std::span<const std::byte> state(int row) const override { return inner->state(row); }
-    void restore(int row, std::span<const std::byte> bytes) override { inner->restore(row, bytes); }
-    std::unique_ptr<batch_environment> inner;
-    std::atomic<int>* steps;
-};
-
 }  // namespace
 
 TEST_CASE("with a learning rate of zero it replays what was done elsewhere, and ratios are exactly one") {
@@ -162,7 +99,11 @@ TEST_CASE("a learner that learns is followed by weights, and waits for an actor 
         const int all = whole ? 3 : 8;
         std::atomic<int> updates = 0;
         const auto make = [&, plain = maker()](int count, int first) -> std::unique_ptr<batch_environment> {
-            return std::make_unique<late>(plain(count, first), updates, first == 2 ? all + 1 : 0);  // the second group
+            const int wanted = first == 2 ? all + 1 : 0;  // of updates, before the second group takes a step
+            return std::make_unique<watched>(plain(count, first), [&updates, wanted] {
+                for (int i = 0; i < 60'000 && updates < wanted; ++i)
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            });
         };
         double largest = 0;
         int off = 0;
@@ -276,7 +217,8 @@ TEST_CASE("what goes wrong in an acting process, or in the learner, all of them 
     std::atomic<int> left = 200;
     all(
         [&, plain = maker()](int count, int first) -> std::unique_ptr<batch_environment> {
-            return std::make_unique<failing>(plain(count, first), left);
+            return std::make_unique<watched>(plain(count, first),
+                                             [&left] { require(--left > 0, "the floor gave way"); });
         },
         0);
     for (const auto& text : said) CHECK(text == "the floor gave way");

@@ -10,11 +10,9 @@
 #include <numeric>
 #include <thread>
 
-#include <engram/train/asynchronous_update.hpp>
+#include "asynchronous_run.hpp"
 
-#include "small_agent.hpp"
-
-using namespace small;
+using namespace asynchronous_run;
 
 namespace {
 
@@ -24,27 +22,6 @@ acting_settings settings(double rate = 1e-3, int queue = 2) {
     s.optimiser.learning_rate = rate;
     s.asynchronous.queue = queue;
     return s;
-}
-
-var<backend> find(const traced_agent<backend>& a, const std::string& name) {
-    for (std::size_t v = 0; v < a.g->values().size(); ++v)
-        if (a.g->values()[v].name == name) {
-            var<backend> found;
-            found.value = static_cast<int>(v);
-            found.width = a.g->values()[v].width;
-            found.owner = a.g.get();
-            return found;
-        }
-    FAIL("no value " << name);
-    return {};
-}
-
-// Number of log importance ratios of the last update that are not exactly zero.
-int ratios_off(training_loop<asynchronous_update<backend>>& t) {
-    const auto ratio = t->learner().output(find(t->agent(), "log_ratio"));
-    int off = 0;
-    for (int i = 0; i < 7 * t->learner().options().batch; ++i) off += ratio.data[i * ratio.stride] != 0;
-    return off;
 }
 
 void wait_for(const training_loop<asynchronous_update<backend>>& t, std::size_t unrolls) {
@@ -63,36 +40,22 @@ struct gate {
         steps += more;
         opened.notify_all();
     }
+    /// Takes the leave for one step; throws when there is none and will be none.
+    void pass() {
+        std::unique_lock lock(mutex);
+        opened.wait(lock, [this] { return steps > 0 || broken; });
+        if (steps == 0) fail("the gate is broken");
+        --steps;
+    }
     void give_way() {
         const std::lock_guard lock(mutex);
         broken = true;
         opened.notify_all();
     }
 };
-struct gated final : batch_environment {
-    gated(std::unique_ptr<batch_environment> e, gate& g) : inner(std::move(e)), at(&g) {}
-    int size() const override { return inner->size(); }
-    const task_info& info() const override { return inner->info(); }
-    void reset(int first, int count) override { inner->reset(first, count); }
-    void observe(int row, float* pixels) const override { inner->observe(row, pixels); }
-    outcome step(int row, int action) override {
-        std::unique_lock lock(at->mutex);
-        at->opened.wait(lock, [this] { return at->steps > 0 || at->broken; });
-        if (at->steps == 0) fail("the gate is broken");
-        --at->steps;
-        lock.unlock();
-        return inner->step(row, action);
-    }
-    std::optional<trial_event> event(int row) const override { return inner->event(row); }
-    int oracle(int row) const override { return inner->oracle(row); }
-    std::span<const std::byte> state(int row) const override { return inner->state(row); }
-    void restore(int row, std::span<const std::byte> saved) override { inner->restore(row, saved); }
-    std::unique_ptr<batch_environment> inner;
-    gate* at;
-};
 environment_maker gated_maker(gate& g) {
     return [&g, make = maker()](int count, int first) -> std::unique_ptr<batch_environment> {
-        return std::make_unique<gated>(make(count, first), g);
+        return std::make_unique<watched>(make(count, first), [&g] { g.pass(); });
     };
 }
 constexpr int unroll_steps = 7 * 3;  // of one group: two groups of three rows

@@ -52,8 +52,8 @@ level_score evaluate_level(const traced_agent<Backend>& agent,
     require(episodes > 0, "evaluation: expected at least one episode, got ", episodes);
     require(batch > 0, "evaluation: expected at least one environment, got ", batch);
     const int rows = std::min(batch, episodes);
-    const int first = others ? first_row(others->rank(), others->count(), rows) : 0;
-    const int mine = others ? first_row(others->rank() + 1, others->count(), rows) - first : rows;
+    const shard_range here = others ? shards_of(others->rank(), others->count(), rows) : shard_range{0, rows, rows};
+    const int first = here.first, mine = here.count();
     const std::uint64_t own = evaluation_seed(seed, level);
     std::vector<std::vector<double>> rewards(static_cast<std::size_t>(mine));
     const auto quota = [&](int row) {
@@ -66,8 +66,7 @@ level_score evaluate_level(const traced_agent<Backend>& agent,
     if (mine > 0) {
         actor<Backend> player(agent, std::move(store), make(level, mine, own, first), own, first);
         const bool seeks_goal = player.environment().info().seeks_goal;
-        while (left > 0 && !stopped) {
-            stopped = stop && stop();
+        while (left > 0 && !(stopped = stop && stop())) {
             player.step();
             if (seeks_goal)
                 for (int row = 0; row < mine; ++row) {
