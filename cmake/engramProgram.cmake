@@ -36,7 +36,7 @@ function(engram_use_program)
   add_library(engram_program STATIC EXCLUDE_FROM_ALL ${sources})
   add_library(engram::program ALIAS engram_program)
   # Small sources share a unit: most of each would be the headers. Training is in units of its own.
-  set_target_properties(engram_program PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  set_target_properties(engram_program PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   set(large ${sources})
   list(FILTER large INCLUDE REGEX "(runs|launch)\\.cpp$")
   set_source_files_properties(${large} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

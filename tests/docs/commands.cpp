@@ -126,7 +126,7 @@ public:
         settings_["example-own_environment"] = settings_.at("engram-lstm_mem");
         settings_["example-own_sequences"] = settings_.at("engram-bptt_lstm");
         // Other programs of examples/: their flags are checked, their settings are not known here.
-        static const std::regex form_of_name("(?:NAME|foreach\\(name) ([a-z_ ]+)");
+        static const std::regex form_of_name("NAMES? ([a-z_ ]+)");
         for (const auto& line : read_lines(root() / "examples/CMakeLists.txt")) {
             std::smatch found;
             if (!std::regex_search(line, found, form_of_name)) continue;

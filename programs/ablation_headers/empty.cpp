@@ -1,1 +1,0 @@
-// A target has a source; this one is there for its precompiled header.
