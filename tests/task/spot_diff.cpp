@@ -282,7 +282,7 @@ TEST_CASE_TEMPLATE("which block differs, where it stands and what it looks like 
 TEST_CASE_TEMPLATE("whoever chooses at random is right once in as many times as there are blocks", E, spot_diff,
                    spot_diff_multi) {
     for (const auto& [level, blocks] : std::vector<std::pair<std::string, int>>{
-             {"train_small", 0}, {"holdout_interpolate", 4}, {"holdout_extrapolate", 7}}) {
+             {"train_small", 2}, {"holdout_interpolate", 3}, {"holdout_extrapolate", 5}}) {
         auto e = episode<E>(level, "small", 11);
         philox random(4, 4);
         constexpr int episodes = 600;
@@ -298,7 +298,7 @@ TEST_CASE_TEMPLATE("whoever chooses at random is right once in as many times as 
                 total += got.reward;
                 done = got.done;
             }
-            if (std::is_same_v<E, spot_diff_multi> && blocks) CHECK(e.count == blocks);
+            if (std::is_same_v<E, spot_diff_multi>) CHECK(e.count == blocks);
             restart(e);
         }
         CAPTURE(level);
@@ -307,8 +307,8 @@ TEST_CASE_TEMPLATE("whoever chooses at random is right once in as many times as 
 }
 
 TEST_CASE("the number of blocks and the delay are those of the scale, small and large drawn alike in training") {
-    const auto drawn = [](auto kind, const std::string& level) {
-        auto e = episode<decltype(kind)>(level, "small", 3);
+    const auto drawn = [](auto kind, const std::string& level, const char* fidelity = "small") {
+        auto e = episode<decltype(kind)>(level, fidelity, 3);
         std::map<std::pair<int, int>, int> found;  // blocks, seconds of the paper
         for (int i = 0; i < 2000; ++i, restart(e)) ++found[{e.count, e.delay / 6}];
         return found;
@@ -320,11 +320,17 @@ TEST_CASE("the number of blocks and the delay are those of the scale, small and 
         CHECK(near(found.at({2, 0}), 1000));
         CHECK(near(found.at({2, 10}), 1000));
     }
-    const auto many = drawn(spot_diff_multi{}, "train");
+    using counts = std::map<std::pair<int, int>, int>;
+    const auto many = drawn(spot_diff_multi{}, "train", "paper");
     CHECK(many.size() == 4);
     for (const int n : {2, 3, 5, 6}) CHECK(near(many.at({n, 0}), 500));
-    CHECK(drawn(spot_diff_multi{}, "interpolate") == std::map<std::pair<int, int>, int>{{{4, 0}, 2000}});
-    CHECK(drawn(spot_diff_multi{}, "extrapolate") == std::map<std::pair<int, int>, int>{{{7, 0}, 2000}});
+    CHECK(drawn(spot_diff_multi{}, "interpolate", "paper") == counts{{{4, 0}, 2000}});
+    CHECK(drawn(spot_diff_multi{}, "extrapolate", "paper") == counts{{{7, 0}, 2000}});
+    const auto fewer = drawn(spot_diff_multi{}, "train");
+    CHECK(fewer.size() == 2);
+    for (const int n : {2, 4}) CHECK(near(fewer.at({n, 0}), 1000));
+    CHECK(drawn(spot_diff_multi{}, "interpolate") == counts{{{3, 0}, 2000}});
+    CHECK(drawn(spot_diff_multi{}, "extrapolate") == counts{{{5, 0}, 2000}});
     CHECK(drawn(spot_diff{}, "interpolate") == std::map<std::pair<int, int>, int>{{{2, 5}, 2000}});
     CHECK(drawn(spot_diff{}, "extrapolate") == std::map<std::pair<int, int>, int>{{{2, 15}, 2000}});
 }

@@ -24,9 +24,9 @@
 //   basic    the blocks stand in the middle of the north and of the south wall: from the west wall, where the agent
 //            begins in any of four directions, it has both, one or none in sight, and one turn or two show them
 //   passive  in the corners beside the corridor
-//   multi    along both long walls of a room of five columns, none in the first: whoever walks on has one pair of
-//            places after the other in sight, and in the second room the same pairs in the same order. A body looks
-//            ahead throughout: what turns does not turn it
+//   multi    two (small), three, four (large), five blocks, along both long walls of a room of five columns, none in
+//            the first: whoever walks on has one pair of places after the other in sight, and in the second room the
+//            same pairs in the same order. A body looks ahead throughout: what turns does not turn it
 //   motion   where the basic ones stand; a body looks ahead throughout, and is held where it enters a room until it has
 //            had four looks, which show all of a path (motion_pattern.hpp), from its beginning
 //
@@ -82,7 +82,7 @@ struct spot_the_difference {
         const int steps = time_of(options).steps(static_cast<float>(seconds(options)));
         task_info info{
             .name = names[static_cast<int>(Kind)], .observation = view_shape(options), .actions = walking_actions};
-        constexpr int revisions[] = {3, 2, 4, 3};
+        constexpr int revisions[] = {3, 2, 5, 3};
         info.revision = revision_of(options, revisions[static_cast<int>(Kind)]);
         for (const auto& each : suite_levels) info.add_level({each.name, 1, NAN, steps, each.further});
         return info;
@@ -106,7 +106,10 @@ struct spot_the_difference {
         delay = Kind == difference::multi ? 0 : wait[size] * (level.time.whole ? 6 : frames_per_second);
         constexpr int fewest[] = {2, 4, 5, 7};
         count = 2;
-        if (Kind == difference::multi) count = fewest[size] + (size == 0 || size == 2 ? random.below(2) : 0);
+        if (Kind == difference::multi && level.time.whole)
+            count = 2 + size;
+        else if (Kind == difference::multi)
+            count = fewest[size] + (size == 0 || size == 2 ? random.below(2) : 0);
         odd = random.below(count);
         draw_looks();
         draw_spots();
