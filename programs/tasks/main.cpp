@@ -15,6 +15,8 @@ namespace engram {
 task_options task_request::options() const {
     task_options all;
     all.fidelity = fidelity.value_or("small");
+    all.difficulty = difficulty.value_or(all.difficulty);
+    all.rules = rules.value_or(all.rules);
     all.data = data.value_or("");
     all.stimuli = stimuli.value_or("auto");
     pace::paper_fidelity(all);
@@ -88,6 +90,10 @@ int run(int argc, char** argv) {
             s->add_option("--level", asked.level, "a level, repeatable (those that a run is judged by)");
         if (name != "sheet") s->add_option("--fidelity", asked.fidelity, "small (default) or paper");
         if (name == "sheet") s->add_option("--fidelity", asked.fidelity, "small or paper (both, side by side)");
+        if (name != "sheet") {
+            s->add_option("--difficulty", asked.difficulty, "of popgym tasks: easy (default), medium or hard");
+            s->add_option("--rules", asked.rules, "of popgym tasks: package (default) or paper");
+        }
         if (name == "score" || name == "film") s->add_option("--policy", asked.policy, "oracle (default) or random");
         if (name == "score") {
             s->add_option("--episodes", asked.episodes, "episodes per level (100)");

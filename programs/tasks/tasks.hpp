@@ -17,7 +17,8 @@ namespace engram {
 /// The words of the command line; a command reads those that it has.
 struct task_request {
     std::vector<std::string> task, level;
-    std::optional<std::string> fidelity, policy, episodes, environments, threads, seed, steps, data, stimuli, csv, out;
+    std::optional<std::string> fidelity, difficulty, rules, policy, episodes, environments, threads, seed, steps, data,
+        stimuli, csv, out;
 
     task_options options() const;
     /// The tasks named, or all of them.

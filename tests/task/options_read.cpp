@@ -38,6 +38,8 @@ std::vector<variant> variants() {
     add("recalled", [](auto& o) { o.recalled = 2; });
     add("steps", [](auto& o) { o.steps = 900; });
     add("glyph_side", [](auto& o) { o.glyph_side = 28; });
+    add("difficulty", [](auto& o) { o.difficulty = "hard"; });
+    add("rules", [](auto& o) { o.rules = "paper"; });
     add("markers", [](auto& o) { o.markers = "distinct"; });
     return all;
 }

@@ -116,15 +116,17 @@ struct task_options {
     // What the agent sees and how time passes: `small` (16 x 16 panels, 12 x 16 views, glyphs 14 x 14, an agent step a
     // phase, short episodes) or `paper` (72 x 96 x 3, glyphs 28 x 28, frames of 1/60 s, four of them an agent step).
     std::string fidelity = "small";
-    std::string scheme = "pool";  // visuomotor mapping: pool or staircase
-    int length = 100;             // T-Maze: shortest corridor
-    int length_spread = 10;       // T-Maze: the length is length + uniform {0, ..., spread}
-    bool backward = true;         // Two Colors: the three actions that go backward are there too
-    int items = 0;                // sequence tasks: items before the recall (l); 0: the task's own
-    int recalled = 0;             // sequence tasks: items to recall (k); 0: the task's own
-    int steps = 0;                // copy, scattered_copy, add, permuted_mnist: T; 0: the task's own
-    int glyph_side = 0;           // sequence tasks of glyphs: pixels a side, 14, 28 or 32; 0: the fidelity's
-    std::string markers = "one";  // copy, scattered_copy: `one` query token, or `distinct`: one for every query
+    std::string scheme = "pool";      // visuomotor mapping: pool or staircase
+    int length = 100;                 // T-Maze: shortest corridor
+    int length_spread = 10;           // T-Maze: the length is length + uniform {0, ..., spread}
+    bool backward = true;             // Two Colors: the three actions that go backward are there too
+    int items = 0;                    // sequence tasks: items before the recall (l); 0: the task's own
+    int recalled = 0;                 // sequence tasks: items to recall (k); 0: the task's own
+    int steps = 0;                    // copy, scattered_copy, add, permuted_mnist: T; 0: the task's own
+    int glyph_side = 0;               // sequence tasks of glyphs: pixels a side, 14, 28 or 32; 0: the fidelity's
+    std::string markers = "one";      // copy, scattered_copy: `one` query token, or `distinct`: one for every query
+    std::string difficulty = "easy";  // popgym: `easy`, `medium` or `hard`, as the original has them
+    std::string rules = "package";    // popgym: those of the `package` 1.0.7, or of the runs of the `paper`
 };
 
 /// The options that a task says it reads; none where it does not say.

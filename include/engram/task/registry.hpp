@@ -19,6 +19,18 @@
 #include "engram/task/environment.hpp"
 #include "engram/task/goal_arena.hpp"
 #include "engram/task/plugged.hpp"
+#include "engram/task/popgym/autoencode.hpp"
+#include "engram/task/popgym/battleship.hpp"
+#include "engram/task/popgym/cart_pole.hpp"
+#include "engram/task/popgym/concentration.hpp"
+#include "engram/task/popgym/count_recall.hpp"
+#include "engram/task/popgym/higher_lower.hpp"
+#include "engram/task/popgym/labyrinth.hpp"
+#include "engram/task/popgym/mine_sweeper.hpp"
+#include "engram/task/popgym/multiarmed_bandit.hpp"
+#include "engram/task/popgym/pendulum.hpp"
+#include "engram/task/popgym/repeat_first.hpp"
+#include "engram/task/popgym/repeat_previous.hpp"
 #include "engram/task/procedural_maze.hpp"
 #include "engram/task/spot_diff.hpp"
 #include "engram/task/stimulus_data.hpp"
@@ -114,6 +126,22 @@ inline std::vector<registered_task> registered_tasks() {
         // Facts 3.7.
         register_task<t_maze>(),
         register_task<two_colors>(),
+        // POPGym (docs/decisions/0027).
+        register_task<popgym::repeat_first>(),
+        register_task<popgym::repeat_previous>(),
+        register_task<popgym::autoencode>(),
+        register_task<popgym::count_recall>(),
+        register_task<popgym::higher_lower>(),
+        register_task<popgym::concentration>(),
+        register_task<popgym::battleship>(),
+        register_task<popgym::mine_sweeper>(),
+        register_task<popgym::multiarmed_bandit>(),
+        register_task<popgym::stateless_cart_pole>(),
+        register_task<popgym::noisy_stateless_cart_pole>(),
+        register_task<popgym::stateless_pendulum>(),
+        register_task<popgym::noisy_stateless_pendulum>(),
+        register_task<popgym::labyrinth_escape>(),
+        register_task<popgym::labyrinth_explore>(),
     };
     all.insert(all.end(), added_tasks().begin(), added_tasks().end());
     return all;
