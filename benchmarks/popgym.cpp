@@ -11,11 +11,10 @@
 //
 // `seen` names the numbers that are not zero: index, number, index, number, ...
 
+#include <charconv>
 #include <cstdio>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include <engram/core/settings.hpp>
 #include <engram/tasks.hpp>
@@ -25,20 +24,30 @@ namespace {
 using namespace engram;
 using namespace engram::popgym;
 
+/// In as many digits as tell it from all others.
+std::string text(double x) {
+    char digits[40];
+    return {digits, std::to_chars(digits, digits + sizeof digits, x).ptr};
+}
+std::string text(float x) {
+    char digits[40];
+    return {digits, std::to_chars(digits, digits + sizeof digits, x).ptr};
+}
+
 template <class Numbers>
 std::string list(const Numbers& numbers, int count) {
     std::string out;
-    for (int i = 0; i < count; ++i) out += fmt::format("{}{}", i ? "," : "", static_cast<double>(numbers[i]));
+    for (int i = 0; i < count; ++i) out += (i ? "," : "") + std::to_string(numbers[i]);
     return "[" + out + "]";
 }
 
 template <class Stack>
-std::string cards(const char* name, const Stack& stack, int count) {
-    return fmt::format("\"{}\":{}", name, list(stack.card, count));
+std::string cards(const std::string& name, const Stack& stack, int count) {
+    return "\"" + name + "\":" + list(stack.card, count);
 }
-/// Two numbers, in as many digits as tell them from all others.
-std::string pair_of(double a, double b) {
-    return fmt::format("[{:.17g},{:.17g}]", a, b);
+template <class Real>
+std::string pair_of(Real a, Real b) {
+    return "[" + text(a) + "," + text(b) + "]";
 }
 
 std::string layout(const repeat_first& g) {
@@ -72,8 +81,8 @@ template <bool Escape>
 std::string layout(const labyrinth<Escape>& g) {
     std::string out;
     for (int i = 0; i < g.side() * g.side(); ++i)
-        out += fmt::format("{}{}", i ? "," : "", g.kind(i / g.side(), i % g.side()));
-    return fmt::format("\"cells\":[{}],\"at\":[{},{}]", out, g.row, g.column);
+        out += (i ? "," : "") + std::to_string(g.kind(i / g.side(), i % g.side()));
+    return "\"cells\":[" + out + "],\"at\":[" + std::to_string(g.row) + "," + std::to_string(g.column) + "]";
 }
 template <bool Noisy>
 std::string layout(const cart_pole<Noisy>& g) {
@@ -90,7 +99,7 @@ template <class Game>
 std::string noise(const Game& g, philox before) {
     float two[2];
     for (float& x : two) x = before.normal() * 0.1f * static_cast<float>(g.level.of(1, 2, 3));
-    return ",\"noise\":" + pair_of(static_cast<double>(two[0]), static_cast<double>(two[1]));
+    return ",\"noise\":" + pair_of(two[0], two[1]);
 }
 
 /// The state before a step, where it is not the layout alone.
@@ -100,7 +109,7 @@ std::string state(const Game&) {
 }
 std::string state(const multiarmed_bandit& g) {
     philox next = g.random;
-    return fmt::format("\"draw\":{}", next.next() >> 8);
+    return "\"draw\":" + std::to_string(next.next() >> 8);
 }
 template <bool Noisy>
 std::string state(const cart_pole<Noisy>& g) {
@@ -122,8 +131,7 @@ void play(const task_options& options, std::uint64_t seed, int steps) {
         game.observe(nullptr, numbers.data());
         std::string out;
         for (std::size_t i = 0; i < numbers.size(); ++i)
-            if (numbers[i] != 0)
-                out += fmt::format("{}{},{:.9g}", out.empty() ? "" : ",", i, static_cast<double>(numbers[i]));
+            if (numbers[i] != 0) out += (out.empty() ? "" : ",") + std::to_string(i) + "," + text(numbers[i]);
         return "[" + out + "]";
     };
     const auto begin = [&] {
@@ -135,7 +143,7 @@ void play(const task_options& options, std::uint64_t seed, int steps) {
             for (int i = 0; i < (std::is_same_v<Game, noisy_stateless_pendulum> ? 2 : 4); ++i) before.next();
             drawn += noise(game, before);
         }
-        fmt::print("{{\"layout\":{{{}}},\"seen\":{}}}\n", drawn, seen());
+        std::printf("{\"layout\":{%s},\"seen\":%s}\n", drawn.c_str(), seen().c_str());
     };
     bool clever = false;
     begin();
@@ -143,8 +151,8 @@ void play(const task_options& options, std::uint64_t seed, int steps) {
         const std::string before = state(game);
         const int action = clever && policy.below(4) > 0 ? game.oracle() : policy.below(info.actions);
         const outcome got = game.step(action);
-        fmt::print("{{\"state\":{{{}}},\"action\":{},\"reward\":{:.9g},\"done\":{},\"seen\":{}}}\n", before, action,
-                   static_cast<double>(got.reward), got.done, seen());
+        std::printf("{\"state\":{%s},\"action\":%d,\"reward\":%s,\"done\":%s,\"seen\":%s}\n", before.c_str(), action,
+                    text(got.reward).c_str(), got.done ? "true" : "false", seen().c_str());
         if (got.done) begin(), clever = !clever;
     }
 }

@@ -68,6 +68,8 @@ std::unique_ptr<training> make_training(const configuration& config, const prepa
 template <class Backend>
 class acting_job {
 public:
+    static constexpr std::int64_t steps_a_row_at_most = 65'536;  // evaluate/mmer.hpp
+
     explicit acting_job(const configuration& config)
         : config_(config), run_(config), training_(make_training(config_, run_)), losses_(training_->loss_names()) {}
 

@@ -162,7 +162,10 @@ private:
             if (learns_alone()) (void)job_.serve();
         // Multiples of fixed intervals, so that a resumed run stops at the same places.
         const auto after = [&](std::int64_t interval) { return (job_.steps() / interval + 1) * interval; };
-        const std::int64_t row_interval = std::max(5 * job_.steps_an_update(), config_.steps / 400);
+        std::int64_t row_interval = std::max(5 * job_.steps_an_update(), config_.steps / 400);
+        if constexpr (requires { Job::steps_a_row_at_most; })
+            row_interval =
+                std::min(row_interval, std::max<std::int64_t>(Job::steps_a_row_at_most, job_.steps_an_update()));
         std::int64_t next_row = after(row_interval), next_checkpoint = after(config_.checkpoint_every);
         evaluate_if_due();  // a run that was interrupted while it evaluated left that to its next part
         stopped_ = told_to_stop();

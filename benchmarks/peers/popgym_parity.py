@@ -3,13 +3,15 @@
 """The environments of POPGym beside the original, step by step, and how fast either is.
 
     python benchmarks/peers/popgym_parity.py check [--program build/bin/benchmark-popgym] [--steps 10000] [--task NAME]
+    python benchmarks/peers/popgym_parity.py chance [--tasks build/bin/engram-tasks] [--episodes 300] [--task NAME]
     python benchmarks/peers/popgym_parity.py speed [--tasks build/bin/engram-tasks] [--seconds 1] [--rounds 3] [--task NAME]
 
 `check` lets benchmark-popgym play at random and tell what it drew. The original is dealt the same cards, mines, ships,
 mazes, chances and noise in place of its own, and has to give the same observations (wrapped as in the published runs:
 previous action, mark of the first one, flattened), rewards and ends in every step. States of carts and pendulums are
 set before each step, so what is compared are transitions. Exit code 1 and the first difference where there is one, 77
-where popgym is not installed. `speed` takes both sides in turn, random actions, resets included.
+where popgym is not installed. `chance` lets both draw for themselves: what random actions earn on either side tells
+whether decks, placements, mazes and noise are drawn alike. `speed` takes both sides in turn, random actions, resets included.
 """
 
 import argparse
@@ -49,6 +51,7 @@ NAMES = {
     "labyrinth_escape": "LabyrinthEscape",
     "labyrinth_explore": "LabyrinthExplore",
 }
+OWN_MAZE = popgym.core.maze.Maze
 DIFFICULTIES = ("easy", "medium", "hard")
 
 
@@ -201,6 +204,33 @@ def check(program, task, difficulty, steps, seed):
     return None
 
 
+def chance(program, task, difficulty, episodes):
+    """Means and standard errors of random actions, and how many standard errors they are apart."""
+    popgym.core.maze.Maze = OWN_MAZE
+    env = original(task, difficulty)
+    draw = np.random.default_rng(1)
+    count = (5 if isinstance(env.action_space, gymnasium.spaces.Box)
+             else int(np.prod(env.action_space.nvec)) if hasattr(env.action_space, "nvec") else env.action_space.n)
+    totals = []
+    for episode in range(episodes):
+        env.reset(seed=episode)
+        total, over = 0.0, False
+        while not over:
+            _, reward, terminated, truncated, _ = env.step(action_of(env, int(draw.integers(count))))
+            total += float(reward)
+            over = terminated or truncated
+        totals.append(total)
+    there, there_error = np.mean(totals), np.std(totals, ddof=1) / episodes**0.5
+    line = subprocess.run([program, "score", "--task", "popgym_" + task, "--difficulty", difficulty, "--policy",
+                           "random", "--episodes", "2000", "--threads", "1"], check=True, capture_output=True,
+                          text=True).stdout.splitlines()[-1].split()
+    here, here_error = float(line[3]), float(line[4])
+    apart = (here - there) / max(np.hypot(here_error, there_error), 1e-12)
+    print(f"popgym_{task:<28}{difficulty:<8}{here:>8.3f} ({here_error:.3f})  original {there:>8.3f} ({there_error:.3f})"
+          f"  apart {apart:>5.1f}", flush=True)
+    return abs(apart) < 5
+
+
 def rate_of_original(task, difficulty, seconds, wrap):
     """Steps a second of the loop that a user writes."""
     env = original(task, difficulty)
@@ -245,11 +275,12 @@ def speed(program, tasks, seconds, rounds):
 
 def main():
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    asked.add_argument("what", choices=["check", "speed"])
+    asked.add_argument("what", choices=["check", "chance", "speed"])
     asked.add_argument("--program", default="build/bin/benchmark-popgym")
     asked.add_argument("--tasks", default="build/bin/engram-tasks")
     asked.add_argument("--task", action="append", choices=["popgym_" + name for name in NAMES])
     asked.add_argument("--steps", type=int, default=10000)
+    asked.add_argument("--episodes", type=int, default=300)
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--seconds", type=float, default=1)
     asked.add_argument("--rounds", type=int, default=3)
@@ -261,6 +292,9 @@ def main():
     problems = 0
     for task in tasks:
         for difficulty in DIFFICULTIES:
+            if given.what == "chance":
+                problems += not chance(given.tasks, task, difficulty, given.episodes)
+                continue
             problem = check(given.program, task, difficulty, given.steps, given.seed)
             if problem:
                 problems += 1

@@ -12,6 +12,8 @@
 // Long-term memory by maximising uncertainty reduction (MemUP, facts 3, Table 1): a memory that is trained by
 // predictions of far steps, and the same network under backpropagation through whole sequences (BPTT) or cut ones
 // (TBPTT).
+//
+// POPGym (Morad et al. 2023): what PPO acts with in place of the LSTM alone.
 
 #include <engram/auxiliary/cpc.hpp>
 #include <engram/auxiliary/no_auxiliary.hpp>
@@ -71,6 +73,10 @@ using tbptt_transformer = tbptt_lstm::with<transformer>;  // ablation Transforme
 
 using ppo_lstm = agent<numbers_or_image, engram::lstm, no_memory, no_auxiliary, ppo>;  // ablation PPO with an LSTM
 using ppo_memup = ppo_lstm::with<memup_ppo>;                                           // ablation MemUP, acting
+
+using ppo_ff = ppo_lstm::with<feed_forward>;  // ablation PPO without a memory
+using ppo_lstm_mem = ppo_lstm::with<fifo_knn>;  // ablation PPO with an LSTM and a k-NN memory (ours)
+using ppo_dnc = ppo_lstm::with<dnc>;  // ablation PPO with a DNC
 // clang-format on
 
 }  // namespace engram::catalogue

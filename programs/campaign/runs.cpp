@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include <engram/evaluate/comparison_table.hpp>
+#include <engram/evaluate/mmer.hpp>
 
 #include "campaign.hpp"
 
@@ -267,6 +268,15 @@ std::string cell(const json& object, const char* key) {
     return there ? significant(object[key].get<double>(), 8) : "";
 }
 
+/// Of the rows of metrics.csv (evaluate/mmer.hpp); empty where nothing acts.
+std::string mmer_of(const planned_run& run) {
+    const std::string path = run.folder + "/metrics.csv";
+    if (!std::filesystem::is_regular_file(path)) return "";
+    const bytes file = read_file(path);
+    const auto found = mmer(parse_metrics(std::string(file.begin(), file.end()), path));
+    return found ? significant(*found, 8) : "";
+}
+
 /// One row a run and level.
 std::string rows_of(const campaign& all, const std::vector<const planned_run*>& runs) {
     std::string out = "# From the summaries of these runs, by engram-campaign " +
@@ -275,7 +285,7 @@ std::string rows_of(const campaign& all, const std::vector<const planned_run*>& 
     auto varied = all.varied;
     std::erase(varied, "steps");  // has a column of its own
     for (const auto& key : varied) out += "," + csv_cell(key);
-    out += ",level,unit,episodes,reward,standard_error,random,maximum,steps,seconds,processor_seconds\n";
+    out += ",level,unit,episodes,reward,standard_error,random,maximum,steps,seconds,processor_seconds,mmer\n";
     for (const auto* run : runs) {
         const auto summary = finished_summary(*run);
         std::string front = csv_cell(run->program) + "," + csv_cell(run->task) + "," + std::to_string(run->seed);
@@ -285,7 +295,7 @@ std::string rows_of(const campaign& all, const std::vector<const planned_run*>& 
             front += "," + (at == run->values.end() ? "" : csv_cell(at->value));
         }
         const std::string back = "," + cell(*summary, "steps") + "," + cell(*summary, "wall_seconds") + "," +
-                                 cell(*summary, "cpu_seconds") + "\n";
+                                 cell(*summary, "cpu_seconds") + "," + mmer_of(*run) + "\n";
         if ((*summary)["levels"].empty()) out += front + ",,,,,,," + back;  // it was not judged
         for (const auto& [level, score] : (*summary)["levels"].items())
             out += front + "," + csv_cell(level) + "," + csv_cell(score.value("unit", "")) + "," +

@@ -92,7 +92,8 @@ speed measure(const task_info& info, const task_request& asked, int environments
     const auto batch = make_environment(info.name, info.levels.front(), environments, asked.seed_or_default(), 0,
                                         asked.options(), stimuli);
     philox random(asked.seed_or_default(), stream_id("action", 0));
-    std::vector<int> actions(4096);
+    constexpr std::size_t different = 4096;  // a power of two: the remainder costs nothing
+    std::vector<int> actions(different);
     for (int& action : actions) action = random.below(info.actions);
     const int workers = std::min(threads, environments), size = info.observation.size();
     thread_pool pool(workers);
@@ -108,7 +109,7 @@ speed measure(const task_info& info, const task_request& asked, int environments
             std::size_t at = static_cast<std::size_t>(w) * 1000;
             for (int t = 0; t < rounds; ++t)
                 for (int row = first; row < last; ++row) {
-                    batch->step(row, actions[at++ % actions.size()]);
+                    batch->step(row, actions[at++ % different]);
                     if (draw) batch->observe(row, pixels[static_cast<std::size_t>(w)].data());
                 }
         });
@@ -158,7 +159,7 @@ int score_tasks(const task_request& asked) {
 
     std::string csv = "task,fidelity,policy,level,episodes,mean,standard_error,maximum\n";
     const bool oracle = asked.plays_oracle(), beside = asked.options().fidelity == "paper";
-    fmt::print("{:<30}{:<22}{:>9}{:>12}{:>10}{:>10}{}\n", "task", "level", "episodes", policy, "+-", "maximum",
+    fmt::print("{:<33}{:<22}{:>9}{:>12}{:>10}{:>10}{}\n", "task", "level", "episodes", policy, "+-", "maximum",
                !beside  ? ""
                : oracle ? fmt::format("{:>10}", "human")
                         : fmt::format("{:>10}{:>8}", "paper", "apart"));
@@ -168,7 +169,7 @@ int score_tasks(const task_request& asked) {
             if (std::find(info.levels.begin(), info.levels.end(), level) == info.levels.end()) continue;
             const auto got = score_level(info, level, asked, episodes, threads, stimuli);
             const float most = info.maximum_reward(level);
-            fmt::print("{:<30}{:<22}{:>9}{:>12.3f}{:>10.3f}{:>10}{}\n", info.name, level, got.episodes, got.mean,
+            fmt::print("{:<33}{:<22}{:>9}{:>12.3f}{:>10.3f}{:>10}{}\n", info.name, level, got.episodes, got.mean,
                        got.standard_error, most > 0 ? fmt::format("{:g}", most) : "-",
                        beside ? published_beside(info, got, oracle) : "");
             std::fflush(stdout);
@@ -187,14 +188,14 @@ int time_tasks(const task_request& asked) {
     for (const int n : threads) require(n <= 1024, "--threads: expected 1024 or less, got ", n);
     const auto infos = asked.tasks();
     asked.seed_or_default();
-    fmt::print("{:<30}{:>12}{:>14}{:>9}{:>14}{:>14}\n", "task", "observation", "environments", "threads", "steps/s",
+    fmt::print("{:<33}{:>12}{:>14}{:>9}{:>14}{:>14}\n", "task", "observation", "environments", "threads", "steps/s",
                "with pixels");
     for (const auto& info : infos) {
         const auto stimuli = task_stimuli(info.name, asked.options());
         for (const int n : environments)
             for (const int t : threads) {
                 const speed s = measure(info, asked, n, t, stimuli);
-                fmt::print("{:<30}{:>12}{:>14}{:>9}{:>12.3f} M{:>12.3f} M\n", info.name, shape_text(info.observation),
+                fmt::print("{:<33}{:>12}{:>14}{:>9}{:>12.3f} M{:>12.3f} M\n", info.name, shape_text(info.observation),
                            n, t, s.bare, s.drawn);
                 std::fflush(stdout);
             }

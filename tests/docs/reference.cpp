@@ -147,7 +147,10 @@ TEST_CASE("the catalogue's table") {
         {"Generative temporal models", "Table 1 of the GTMM paper; facts 4.8. Trained on sequences of frames."},
         {"MemUP and its baselines on sequences",
          "Table 1 of the MemUP paper's supplement; facts 3.5. `tbptt` cuts sequences into unrolls."},
-        {"MemUP that acts", "Tables 3 to 5 of the MemUP paper's supplement; facts 3.8 and 3.9."}};
+        {"MemUP that acts", "Tables 3 to 5 of the MemUP paper's supplement; facts 3.8 and 3.9."},
+        {"PPO with other memories",
+         "What POPGym's paper compares, beside `ppo_lstm` ([results](../results/popgym.md)); the k-NN memory is "
+         "ours."}};
     const auto lines = catalogue_lines();
     const auto all = catalogue();
     REQUIRE(lines.size() == all.size());

@@ -14,8 +14,9 @@ TEST_CASE("a row for each run and level, as the summaries have it") {
     fake_generative_run(folder / "b", "vrnn", 1, 0.5);
     const std::string rows = run_rows({read_run(folder / "a"), read_run(folder / "b")});
     CHECK(rows.starts_with("# "));
-    CHECK(has(rows, "\narbitrary_visuomotor_mapping,small,lstm,2,1000,train,episode reward,100,25.5,0.25,50,,,\n"));
+    CHECK(has(rows,
+              "\narbitrary_visuomotor_mapping,small,lstm,2,1000,train,episode reward,100,25.5,0.25,50,,,,12.157895\n"));
     CHECK(has(rows, "\narbitrary_visuomotor_mapping,small,lstm,2,1000,holdout_interpolate,episode reward,100,20,0.5,"));
-    CHECK(has(rows, "\nperfect_recall,small,vrnn,1,3000,train,nats,100,610.5,2.5,,0.5,1,0.5\n"));
+    CHECK(has(rows, "\nperfect_recall,small,vrnn,1,3000,train,nats,100,610.5,2.5,,0.5,1,0.5,\n"));
     CHECK(std::count(rows.begin(), rows.end(), '\n') == 6);
 }

@@ -92,7 +92,7 @@ TEST_CASE("millions of random steps find nothing out of its range") {
             jobs[i].found = walk_through(jobs[i].info, jobs[i].options, steps, 1 + static_cast<int>(i));
     });
     for (const auto& [info, options, found] : jobs) {
-        std::printf("%-30s %-6s %10lld steps %8lld episodes %8lld frames, longest %5d, rewards %g to %g\n",
+        std::printf("%-33s %-6s %10lld steps %8lld episodes %8lld frames, longest %5d, rewards %g to %g\n",
                     info.name.c_str(), options.fidelity.c_str(), static_cast<long long>(found.steps),
                     static_cast<long long>(found.episodes), static_cast<long long>(found.frames), found.longest,
                     static_cast<double>(found.lowest), static_cast<double>(found.highest));

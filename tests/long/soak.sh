@@ -16,7 +16,7 @@ mkdir -p "$out"
 seconds=$((minutes * 60))
 settled=$((seconds / 2 < 300 ? seconds / 2 : 300))
 
-# Rows of metrics.csv come every steps / 400: more than the machine will do, but not much more.
+# Rows of metrics.csv come every steps / 400 or oftener: more steps than the machine will do, but not much more.
 "$1/engram-lstm_mem" train --task arbitrary_visuomotor_mapping --mode asynchronous --threads 2 --evaluate 0 --quiet \
     --steps $((seconds * 50000)) --checkpoint-every 1000000 --out "$out/run" 2> "$out/error" &
 program=$!

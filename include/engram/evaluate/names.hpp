@@ -25,7 +25,7 @@ struct ablation_name {
 };
 
 /// Every name of the catalogue, in the order of a tie: by paper, plain models first (ours).
-inline constexpr std::array<ablation_name, 24> ablation_names{{
+inline constexpr std::array<ablation_name, 27> ablation_names{{
     {"ff", "FF", memory_kind::without},
     {"lstm", "LSTM", memory_kind::without},
     {"lstm_cpc", "LSTM+CPC", memory_kind::without},
@@ -50,6 +50,9 @@ inline constexpr std::array<ablation_name, 24> ablation_names{{
     {"tbptt_transformer", "Transformer, truncated BPTT", memory_kind::unknown},
     {"ppo_lstm", "PPO+LSTM", memory_kind::without},
     {"ppo_memup", "PPO+MemUP", memory_kind::with},
+    {"ppo_ff", "PPO+FF", memory_kind::without},
+    {"ppo_lstm_mem", "PPO+LSTM+MEM", memory_kind::with},
+    {"ppo_dnc", "PPO+DNC", memory_kind::with},
 }};
 
 /// Position in that order; names from elsewhere (a user's own) come last.

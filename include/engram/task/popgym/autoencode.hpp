@@ -13,7 +13,7 @@ namespace engram::popgym {
 struct autoencode : game<autoencode> {
     card_stack<3> cards;
 
-    static sheet describe_at(setting s) {
+    ENGRAM_HD static sheet describe_at(setting s) {
         return {"popgym_autoencode", 2 + suits, suits, suits, 2 * size(s) - 1, 1, -0.5f};
     }
 
@@ -31,7 +31,7 @@ struct autoencode : game<autoencode> {
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {
         const int n = size(level);
-        writer out{numbers};
+        writer out = clear(numbers);
         out.one_hot(time + 1 < n ? 1 : 0, 2);
         out.one_hot(time < n ? suit_of(cards[time]) : 0, suits);
         echo(out, suits);

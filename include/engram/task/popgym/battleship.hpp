@@ -19,7 +19,7 @@ struct battleship : game<battleship> {
     std::uint8_t cells[most * most];
     std::int32_t hits, hit;  // so far, and whether the last shot was one
 
-    static sheet describe_at(setting s) {
+    ENGRAM_HD static sheet describe_at(setting s) {
         const int n = side(s);
         return {"popgym_battleship", 2, 2 * n, n * n, n * n};
     }
@@ -45,7 +45,7 @@ struct battleship : game<battleship> {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {
-        writer out{numbers};
+        writer out = clear(numbers);
         out.one_hot(hit, 2);
         echo_cell(out, side(level));
     }

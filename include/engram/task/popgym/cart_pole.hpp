@@ -25,7 +25,7 @@ struct cart_pole : game<cart_pole<Noisy>> {
     kept_double place, speed, angle, turning;
     kept_float seen[2];
 
-    static sheet describe_at(setting s) {
+    ENGRAM_HD static sheet describe_at(setting s) {
         sheet made{Noisy ? "popgym_noisy_stateless_cart_pole" : "popgym_stateless_cart_pole", 2, 2, 2, limit(s)};
         made.lowest = -bound(0), made.highest = bound(0);
         return made;
@@ -47,7 +47,7 @@ struct cart_pole : game<cart_pole<Noisy>> {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {
-        writer out{numbers};
+        writer out = this->clear(numbers);
         out.number(seen[0].value()), out.number(seen[1].value());
         this->echo(out, 2);
     }

@@ -19,7 +19,7 @@ struct concentration : game<concentration> {
     std::uint8_t open[2 * deck_size];
     std::int32_t opened, waiting, seen[2];  // cards open; the first of a pair, and those turned in this try, or -1
 
-    static sheet describe_at(setting s) {
+    ENGRAM_HD static sheet describe_at(setting s) {
         const int n = size(s);
         return {"popgym_concentration", n * (kinds(s) + 1), n, n, 2 * n};
     }
@@ -55,12 +55,11 @@ struct concentration : game<concentration> {
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {
         const int n = size(level), width = kinds(level) + 1;
-        for (int i = 0; i < n * width; ++i) numbers[i] = 0;
-        for (int i = 0; i < n; ++i) {
-            const bool shown = open[i] || i == seen[0] || i == seen[1];
-            numbers[i * width + (shown ? kind_of(i) : width - 1)] = 1;
-        }
-        echo({numbers + n * width}, n);
+        writer out = clear(numbers);
+        for (int i = 0; i < n; ++i) out.one_hot(open[i] ? kind_of(i) : width - 1, width);
+        for (const std::int32_t i : seen)
+            if (i >= 0) numbers[i * width + width - 1] = 0, numbers[i * width + kind_of(i)] = 1;
+        echo(out, n);
     }
 
     int oracle() const {

@@ -18,7 +18,7 @@ struct count_recall : game<count_recall> {
     card_stack<4> values, queries;
     std::int32_t counts[ranks], unused;  // of the values dealt, by kind
 
-    static sheet describe_at(setting s) {
+    ENGRAM_HD static sheet describe_at(setting s) {
         // The paper's unanswerable steps are not worth a formula.
         const float random =
             s.paper ? std::numeric_limits<float>::quiet_NaN() : 2.0f / static_cast<float>(answers(s)) - 1;
@@ -43,7 +43,7 @@ struct count_recall : game<count_recall> {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {
-        writer out{numbers};
+        writer out = clear(numbers);
         out.one_hot(kind_of(values[time]), kinds(level));
         out.one_hot(kind_of(queries[time]), kinds(level));
         echo(out, answers(level));

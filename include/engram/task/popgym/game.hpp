@@ -47,11 +47,10 @@ struct sheet {
     float lowest = 0, highest = 1;
 };
 
-/// Writes an observation from left to right.
+/// Writes an observation from left to right, into zeros.
 struct writer {
     float* at;
     ENGRAM_HD void one_hot(int value, int count) {
-        for (int i = 0; i < count; ++i) at[i] = 0;
         at[value] = 1;
         at += count;
     }
@@ -107,7 +106,12 @@ protected:
     ENGRAM_HD void begin() { time = last = 0; }
     ENGRAM_HD void take(int action) { ++time, last = action; }
 
-    /// The end of every observation.
+    /// The beginning of every observation, and the end.
+    ENGRAM_HD writer clear(float* numbers) const {
+        const sheet s = Game::describe_at(level);
+        std::memset(numbers, 0, static_cast<std::size_t>(s.shown + s.echoed + 2) * sizeof(float));
+        return {numbers};
+    }
     ENGRAM_HD void echo(writer out, int actions) const {
         out.one_hot(last, actions);
         mark(out);

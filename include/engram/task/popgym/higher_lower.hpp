@@ -14,7 +14,7 @@ namespace engram::popgym {
 struct higher_lower : game<higher_lower> {
     card_stack<3> cards;
 
-    static sheet describe_at(setting s) {
+    ENGRAM_HD static sheet describe_at(setting s) {
         const int n = size(s);
         return {"popgym_higher_lower", ranks, 2, 2, n - 1, static_cast<float>(n - 1) / static_cast<float>(n), 0};
     }
@@ -32,7 +32,7 @@ struct higher_lower : game<higher_lower> {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {
-        writer out{numbers};
+        writer out = clear(numbers);
         out.one_hot(rank_of(cards[time]), ranks);
         echo(out, 2);
     }

@@ -30,7 +30,7 @@ struct labyrinth : game<labyrinth<Escape>> {
     std::uint8_t cells[(most * most + 7) / 8 * 8];
     std::int32_t row, column, free, left;  // where one is; open cells but for the start, and those not visited
 
-    static sheet describe_at(setting) {
+    ENGRAM_HD static sheet describe_at(setting) {
         return {Escape ? "popgym_labyrinth_escape" : "popgym_labyrinth_explore", 10 * kinds, 4, 4, longest};
     }
 
@@ -65,7 +65,7 @@ struct labyrinth : game<labyrinth<Escape>> {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {
-        writer out{numbers};
+        writer out = this->clear(numbers);
         const int top = row > 0 ? row - 1 : 0, first = column > 0 ? column - 1 : 0;
         for (int y = top; y < top + 3; ++y)
             for (int x = first; x < first + 3; ++x) {

@@ -21,7 +21,7 @@ struct mine_sweeper : game<mine_sweeper> {
     std::uint8_t cells[most * most];
     std::int32_t opened, near;  // safe cells open; mines around the last click
 
-    static sheet describe_at(setting s) {
+    ENGRAM_HD static sheet describe_at(setting s) {
         const int n = side(s);
         return {"popgym_mine_sweeper", shown(s), 2 * n, n * n, safe(s) + s.paper};
     }
@@ -55,7 +55,7 @@ struct mine_sweeper : game<mine_sweeper> {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {
-        writer out{numbers};
+        writer out = clear(numbers);
         out.one_hot(near, shown(level));
         echo_cell(out, side(level));
     }

@@ -28,7 +28,7 @@ struct pendulum : game<pendulum<Noisy>> {
     kept_double angle, speed;
     kept_float seen[2];
 
-    static sheet describe_at(setting s) {
+    ENGRAM_HD static sheet describe_at(setting s) {
         sheet made{Noisy ? "popgym_noisy_stateless_pendulum" : "popgym_stateless_pendulum", 2, 1, torques, length(s)};
         made.lowest = -2, made.highest = 2;
         return made;
@@ -49,7 +49,7 @@ struct pendulum : game<pendulum<Noisy>> {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {
-        writer out{numbers};
+        writer out = this->clear(numbers);
         out.number(seen[0].value()), out.number(seen[1].value());
         out.number(time == 0 ? 0.0f : static_cast<float>(torque_of(last)));
         this->mark(out);

@@ -12,7 +12,9 @@ namespace engram::popgym {
 struct repeat_first : game<repeat_first> {
     card_stack<16> cards;
 
-    static sheet describe_at(setting s) { return {"popgym_repeat_first", suits, suits, suits, size(s) - 1, 1, -0.5f}; }
+    ENGRAM_HD static sheet describe_at(setting s) {
+        return {"popgym_repeat_first", suits, suits, suits, size(s) - 1, 1, -0.5f};
+    }
 
     ENGRAM_HD_CALL void reset() {
         begin();
@@ -26,7 +28,7 @@ struct repeat_first : game<repeat_first> {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {
-        writer out{numbers};
+        writer out = clear(numbers);
         out.one_hot(suit_of(cards[time]), suits);
         echo(out, suits);
     }

@@ -13,7 +13,7 @@ namespace engram::popgym {
 struct repeat_previous : game<repeat_previous> {
     card_stack<3> cards;
 
-    static sheet describe_at(setting s) {
+    ENGRAM_HD static sheet describe_at(setting s) {
         return {"popgym_repeat_previous", suits, suits, suits, size(s) - 1, 1, -0.5f};
     }
 
@@ -30,7 +30,7 @@ struct repeat_previous : game<repeat_previous> {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {
-        writer out{numbers};
+        writer out = clear(numbers);
         out.one_hot(suit_of(cards[time]), suits);
         echo(out, suits);
     }
