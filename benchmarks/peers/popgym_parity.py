@@ -241,16 +241,19 @@ def rate_of_original(task, difficulty, seconds, wrap):
     env.reset(seed=1)
     space.seed(1)
     actions = [space.sample() for _ in range(1024)]
-    steps, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        for action in actions:
-            seen, _, terminated, truncated, _ = env.step(action)
-            if wrap:
-                gymnasium.spaces.flatten(seen_space, seen)
-            if terminated or truncated:
-                env.reset()
-        steps += len(actions)
-    return steps / (time.perf_counter() - start)
+    best, end = 0.0, time.perf_counter() + seconds
+    while time.perf_counter() < end:  # the best of short times, as on the other side: others may want the core
+        steps, start = 0, time.perf_counter()
+        while (took := time.perf_counter() - start) < 0.05:
+            for action in actions[steps % 1024:steps % 1024 + 128]:
+                seen, _, terminated, truncated, _ = env.step(action)
+                if wrap:
+                    gymnasium.spaces.flatten(seen_space, seen)
+                if terminated or truncated:
+                    env.reset()
+            steps += 128
+        best = max(best, steps / took)
+    return best
 
 
 def rates_here(program, task, difficulty):
