@@ -1,0 +1,25 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// A parameter [1, F] as a variable [T, B, F], for maps: a gain, a rate of decay, a bias of one's own.
+
+#include <string>
+
+#include <engram/graph/ops/map.hpp>
+#include <engram/operations/pick.hpp>
+
+namespace engram {
+
+/// Zero whatever there is, NaN included.
+struct no_matter_what {
+    constexpr auto operator()(auto x) const { return select(x > 0, 0, 0); }
+};
+
+/// [., F]: the numbers of `row` [1, F] in every row that `like` has; give it an input, so that this is done ahead of
+/// the time loop.
+template <class Backend>
+var<Backend> learnt_row(const std::string& name, const var<Backend>& like, parameter row) {
+    return embed(name, map("only_row", no_matter_what{}, stop_gradient(like.columns(0, 1))), row);
+}
+
+}  // namespace engram
