@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The catalogue: every ablation of the source papers by name. CMake makes a program of each line with an "ablation"
-// comment.
+// The catalogue: every ablation of the source papers by name, and what researchers compare them with. CMake makes a
+// program of each line with an "ablation" comment, and one of a line with an "on request" comment when it is asked for.
 //
 // Memory Recall Agent, NeurIPS 2019 (facts 1.10, Tables 3 to 16): FF or LSTM controller, with or without the episodic
 // memory (MEM), with no auxiliary loss, contrastive predictive coding (CPC) or reconstruction (REC).
@@ -18,10 +18,18 @@
 #include <engram/auxiliary/cpc.hpp>
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/auxiliary/reconstruction.hpp>
+#include <engram/controller/fast_and_forgetful.hpp>
 #include <engram/controller/feed_forward.hpp>
+#include <engram/controller/gated_delta_net.hpp>
+#include <engram/controller/gru.hpp>
+#include <engram/controller/linear_recurrent_unit.hpp>
 #include <engram/controller/lstm.hpp>
+#include <engram/controller/min_gru.hpp>
+#include <engram/controller/mlstm.hpp>
+#include <engram/controller/s5.hpp>
 #include <engram/controller/srnn.hpp>
 #include <engram/controller/stacked_lstm.hpp>
+#include <engram/controller/stable_hadamard.hpp>
 #include <engram/controller/transformer.hpp>
 #include <engram/encoder/gtmm_vision.hpp>
 #include <engram/encoder/impala_resnet.hpp>
@@ -37,6 +45,7 @@
 #include <engram/memory/fifo_knn.hpp>
 #include <engram/memory/introspection.hpp>
 #include <engram/memory/lru_access.hpp>
+#include <engram/memory/memory_traces.hpp>
 #include <engram/memory/no_memory.hpp>
 #include <engram/memory/ntm.hpp>
 #include <engram/model/agent.hpp>
@@ -77,6 +86,36 @@ using ppo_memup = ppo_lstm::with<memup_ppo>;                                    
 using ppo_ff = ppo_lstm::with<feed_forward>;  // ablation PPO without a memory
 using ppo_lstm_mem = ppo_lstm::with<fifo_knn>;  // ablation PPO with an LSTM and a k-NN memory (ours)
 using ppo_dnc = ppo_lstm::with<dnc>;  // ablation PPO with a DNC
+
+// The recurrences of today (docs/decisions/0026) in place of the LSTM, under V-trace, under PPO and on sequences.
+
+using gru = lstm::with<engram::gru>;                                                    // on request GRU
+using min_gru = lstm::with<engram::min_gru>;                                            // on request MinGRU
+using linear_recurrent_unit = lstm::with<engram::linear_recurrent_unit>;                // on request Linear recurrent unit
+using s5 = lstm::with<engram::s5>;                                                      // on request S5
+using fast_and_forgetful = lstm::with<engram::fast_and_forgetful>;                      // on request FFM
+using stable_hadamard = lstm::with<engram::stable_hadamard>;                            // on request SHM
+using mlstm = lstm::with<engram::mlstm>;                                                // on request mLSTM
+using gated_delta_net = lstm::with<engram::gated_delta_net>;                            // on request Gated DeltaNet
+using memory_traces = ff::with<engram::memory_traces>;                                  // on request Memory traces
+using ppo_gru = ppo_lstm::with<engram::gru>;                                            // on request PPO with GRU
+using ppo_min_gru = ppo_lstm::with<engram::min_gru>;                                    // on request PPO with MinGRU
+using ppo_linear_recurrent_unit = ppo_lstm::with<engram::linear_recurrent_unit>;        // on request PPO with Linear recurrent unit
+using ppo_s5 = ppo_lstm::with<engram::s5>;                                              // on request PPO with S5
+using ppo_fast_and_forgetful = ppo_lstm::with<engram::fast_and_forgetful>;              // on request PPO with FFM
+using ppo_stable_hadamard = ppo_lstm::with<engram::stable_hadamard>;                    // on request PPO with SHM
+using ppo_mlstm = ppo_lstm::with<engram::mlstm>;                                        // on request PPO with mLSTM
+using ppo_gated_delta_net = ppo_lstm::with<engram::gated_delta_net>;                    // on request PPO with Gated DeltaNet
+using ppo_memory_traces = ppo_lstm::with<feed_forward>::with<engram::memory_traces>;    // on request PPO with memory traces
+using bptt_gru = bptt_lstm::with<engram::gru>;                                          // on request GRU on sequences
+using bptt_min_gru = bptt_lstm::with<engram::min_gru>;                                  // on request MinGRU on sequences
+using bptt_linear_recurrent_unit = bptt_lstm::with<engram::linear_recurrent_unit>;      // on request Linear recurrent unit on sequences
+using bptt_s5 = bptt_lstm::with<engram::s5>;                                            // on request S5 on sequences
+using bptt_fast_and_forgetful = bptt_lstm::with<engram::fast_and_forgetful>;            // on request FFM on sequences
+using bptt_stable_hadamard = bptt_lstm::with<engram::stable_hadamard>;                  // on request SHM on sequences
+using bptt_mlstm = bptt_lstm::with<engram::mlstm>;                                      // on request mLSTM on sequences
+using bptt_gated_delta_net = bptt_lstm::with<engram::gated_delta_net>;                  // on request Gated DeltaNet on sequences
+using bptt_memory_traces = bptt_lstm::with<feed_forward>::with<engram::memory_traces>;  // on request Memory traces on sequences
 // clang-format on
 
 }  // namespace engram::catalogue

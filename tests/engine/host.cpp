@@ -8,5 +8,6 @@ namespace engram {
 
 template class parameters<double>;
 ENGRAM_OPERATIONS(, cpu<double>)
+ENGRAM_RECURRENCES(, cpu<double>)
 
 }  // namespace engram

@@ -9,6 +9,7 @@ namespace engram {
 
 extern template class parameters<double>;
 ENGRAM_OPERATIONS(extern, cpu<double>)
+ENGRAM_RECURRENCES(extern, cpu<double>)
 
 }  // namespace engram
 #endif

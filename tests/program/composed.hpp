@@ -12,9 +12,17 @@
 #include <engram/auxiliary/cpc.hpp>
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/auxiliary/reconstruction.hpp>
+#include <engram/controller/fast_and_forgetful.hpp>
 #include <engram/controller/feed_forward.hpp>
+#include <engram/controller/gated_delta_net.hpp>
+#include <engram/controller/gru.hpp>
+#include <engram/controller/linear_recurrent_unit.hpp>
 #include <engram/controller/lstm.hpp>
+#include <engram/controller/min_gru.hpp>
+#include <engram/controller/mlstm.hpp>
+#include <engram/controller/s5.hpp>
 #include <engram/controller/srnn.hpp>
+#include <engram/controller/stable_hadamard.hpp>
 #include <engram/controller/stacked_lstm.hpp>
 #include <engram/controller/transformer.hpp>
 #include <engram/encoder/gtmm_vision.hpp>
@@ -37,6 +45,7 @@
 #include <engram/memory/fifo_knn.hpp>
 #include <engram/memory/introspection.hpp>
 #include <engram/memory/lru_access.hpp>
+#include <engram/memory/memory_traces.hpp>
 #include <engram/memory/no_memory.hpp>
 #include <engram/memory/ntm.hpp>
 #include <engram/program/ablation.hpp>
@@ -85,8 +94,9 @@ private:
 
 using encoders = choice<gtmm_vision, identity, impala_resnet, inception, mlp, numbers_or_image, small_conv,
                         token_embedding, two_pathway>;
-using controllers = choice<feed_forward, lstm, srnn, stacked_lstm, transformer>;
-using memories = choice<dnc, fifo_knn, fifo_knn_no_jumpy, introspection, lru_access, no_memory, ntm>;
+using controllers = choice<feed_forward, lstm, srnn, stacked_lstm, transformer, fast_and_forgetful, gated_delta_net,
+                           gru, linear_recurrent_unit, min_gru, mlstm, s5, stable_hadamard>;
+using memories = choice<dnc, fifo_knn, fifo_knn_no_jumpy, introspection, lru_access, no_memory, ntm, memory_traces>;
 using auxiliaries = choice<cpc, no_auxiliary, reconstruction>;
 using learners =
     choice<memup, memup_ppo, ppo, quantile_regression, supervised, truncated_supervised, variational, vtrace>;

@@ -106,9 +106,10 @@ void check_lines(const std::string& name, const std::vector<preset_line>& lines)
 }  // namespace
 
 TEST_CASE("the policies of these tests are those that the headers declare") {
-    static const std::regex opening(R"(^struct ([a-z_]+)(?: : ([a-z_]+))? \{)"),
+    static const std::regex opening(R"(^struct ([a-z0-9_]+)(?: : ([a-z0-9_]+)(?:<[a-z0-9_]+>)?)? \{)"),
         role(R"(^    using role = ([a-z]+)_role;)");
     std::set<std::string> known, declared;
+    std::vector<std::pair<std::string, std::string>> derived;
     for (const auto& p : library()) known.insert(p.slot + " " + p.name);
     for (const char* slot : {"encoder", "controller", "memory", "auxiliary", "learner"}) {
         const auto folder = std::filesystem::path(ENGRAM_SOURCE_DIR) / "include/engram" / slot;
@@ -118,13 +119,16 @@ TEST_CASE("the policies of these tests are those that the headers declare") {
             for (std::smatch found; std::getline(in, line);) {
                 if (std::regex_search(line, found, opening)) {
                     type = found[1];
-                    const std::string name = slot;
-                    if (declared.count(name + " " + found.str(2)) == 1) declared.insert(name + " " + type);
+                    derived.emplace_back(std::string(slot) + " " + found.str(2), std::string(slot) + " " + type);
                 }
                 if (std::regex_search(line, found, role)) declared.insert(found.str(1) + " " + type);
             }
         }
     }
+    for (const auto& [base, name] : derived)
+        if (declared.count(base) == 1) declared.insert(name);
+    // A template of layers, which is no policy by itself.
+    CHECK(declared.erase("controller layered") == 1);
     // One template, two names.
     CHECK(declared.erase("memory basic_fifo_knn") == 1);
     declared.insert({"memory fifo_knn", "memory fifo_knn_no_jumpy"});

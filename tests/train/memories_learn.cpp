@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <engram/auxiliary/no_auxiliary.hpp>
+#include <engram/controller/gru.hpp>
 #include <engram/controller/lstm.hpp>
 #include <engram/encoder/identity.hpp>
 #include <engram/encoder/mlp.hpp>
@@ -17,6 +18,8 @@
 #include <engram/model/agent.hpp>
 #include <engram/program/compiled_tasks.hpp>
 #include <engram/train/sequence_update.hpp>
+
+#include "recurrences_learn.hpp"
 
 using namespace engram;
 
@@ -83,6 +86,11 @@ TEST_CASE("an introspection network pays little for what it has seen, a VRNN the
     const auto forgotten = recall<vrnn>({}, updates);
     MESSAGE("VRNN: KL ", forgotten.before, " before, ", forgotten.recall, " at recall");
     CHECK(forgotten.recall_over_first_sight() > 0.9);
+}
+
+// What else carries something is in tests/long/recurrences_learn.cpp.
+TEST_CASE("a GRU copies up to two patterns; 6 bits of 8 x 1.5 are wrong by chance") {
+    CHECK(copying::wrong_bits<gru>({.hidden = 64}, 2, 2000) < 0.5);
 }
 
 TEST_CASE("NTM and DNC copy up to four patterns; 10 bits of 8 x 2.5 are wrong by chance") {

@@ -26,10 +26,6 @@
 
 namespace engram {
 
-/// A matrix that forgets: alpha of a head, spread over its matrix.
-struct scale_columns {
-    constexpr auto operator()(auto by, auto x) const { return by * x; }
-};
 struct correct_columns {
     constexpr auto operator()(auto beta, auto v, auto old) const { return beta * (v - old); }
 };
@@ -108,7 +104,7 @@ struct gated_delta_net_layer {
     static var<Backend> recall(int heads, const var<Backend>& q, const var<Backend>& k, const var<Backend>& v,
                                const var<Backend>& beta, const var<Backend>& alpha, state<var<Backend>>& now) {
         const int K = k.width / heads, V = v.width / heads;
-        const auto kept = map("kept", scale_columns{}, alpha.spread(K * V), now.matrix);
+        const auto kept = map("kept", multiply_columns{}, alpha.spread(K * V), now.matrix);
         const auto old = read_matrices("old", kept, k, heads);
         const auto change = map("change", correct_columns{}, beta.spread(V), v, old);
         now.matrix = map("matrix", add_columns{}, kept, outer("write", k, change, heads));
@@ -117,8 +113,8 @@ struct gated_delta_net_layer {
     template <class Backend>
     static var<Backend> step(const settings& s, const weights& w, const var<Backend>& x, state<var<Backend>>& now) {
         const int K = s.heads * s.key, V = s.heads * s.value;
-        const auto u =
-            map("normal", scale_columns{}, learnt_row("norm", x, w.norm), normalise("norm", x, s.hidden, false, 1e-6));
+        const auto u = map("normal", multiply_columns{}, learnt_row("norm", x, w.norm),
+                           normalise("norm", x, s.hidden, false, 1e-6));
         const auto seen = w.convolution("convolution", affine("look", u, linear{w.look, {}}), now.seen);
         const double root = 1 / std::sqrt(static_cast<double>(s.key));
         const auto q = normalise("query", seen.columns(0, K), s.key, false, 1e-6, root * root);

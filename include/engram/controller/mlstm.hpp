@@ -38,9 +38,6 @@ struct mlstm_gates {
 struct keep_and_add {
     constexpr auto operator()(auto keep, auto old, auto take, auto x) const { return keep * old + take * x; }
 };
-struct multiply_columns {
-    constexpr auto operator()(auto x, auto y) const { return x * y; }
-};
 struct mlstm_divide {
     constexpr auto operator()(auto read, auto norm, auto m) const { return read / max(abs(norm), exp(min(-m, 80))); }
 };

@@ -25,7 +25,7 @@ struct ablation_name {
 };
 
 /// Every name of the catalogue, in the order of a tie: by paper, plain models first (ours).
-inline constexpr std::array<ablation_name, 27> ablation_names{{
+inline constexpr std::array<ablation_name, 54> ablation_names{{
     {"ff", "FF", memory_kind::without},
     {"lstm", "LSTM", memory_kind::without},
     {"lstm_cpc", "LSTM+CPC", memory_kind::without},
@@ -53,6 +53,33 @@ inline constexpr std::array<ablation_name, 27> ablation_names{{
     {"ppo_ff", "PPO+FF", memory_kind::without},
     {"ppo_lstm_mem", "PPO+LSTM+MEM", memory_kind::with},
     {"ppo_dnc", "PPO+DNC", memory_kind::with},
+    {"gru", "GRU", memory_kind::unknown},
+    {"min_gru", "MinGRU", memory_kind::unknown},
+    {"linear_recurrent_unit", "Linear recurrent unit", memory_kind::unknown},
+    {"s5", "S5", memory_kind::unknown},
+    {"fast_and_forgetful", "FFM", memory_kind::unknown},
+    {"stable_hadamard", "SHM", memory_kind::unknown},
+    {"mlstm", "mLSTM", memory_kind::unknown},
+    {"gated_delta_net", "Gated DeltaNet", memory_kind::unknown},
+    {"memory_traces", "Memory traces", memory_kind::with},
+    {"ppo_gru", "PPO+GRU", memory_kind::unknown},
+    {"ppo_min_gru", "PPO+MinGRU", memory_kind::unknown},
+    {"ppo_linear_recurrent_unit", "PPO+linear recurrent unit", memory_kind::unknown},
+    {"ppo_s5", "PPO+S5", memory_kind::unknown},
+    {"ppo_fast_and_forgetful", "PPO+FFM", memory_kind::unknown},
+    {"ppo_stable_hadamard", "PPO+SHM", memory_kind::unknown},
+    {"ppo_mlstm", "PPO+mLSTM", memory_kind::unknown},
+    {"ppo_gated_delta_net", "PPO+Gated DeltaNet", memory_kind::unknown},
+    {"ppo_memory_traces", "PPO+memory traces", memory_kind::with},
+    {"bptt_gru", "GRU, BPTT", memory_kind::unknown},
+    {"bptt_min_gru", "MinGRU, BPTT", memory_kind::unknown},
+    {"bptt_linear_recurrent_unit", "Linear recurrent unit, BPTT", memory_kind::unknown},
+    {"bptt_s5", "S5, BPTT", memory_kind::unknown},
+    {"bptt_fast_and_forgetful", "FFM, BPTT", memory_kind::unknown},
+    {"bptt_stable_hadamard", "SHM, BPTT", memory_kind::unknown},
+    {"bptt_mlstm", "mLSTM, BPTT", memory_kind::unknown},
+    {"bptt_gated_delta_net", "Gated DeltaNet, BPTT", memory_kind::unknown},
+    {"bptt_memory_traces", "Memory traces, BPTT", memory_kind::with},
 }};
 
 /// Position in that order; names from elsewhere (a user's own) come last.

@@ -8,9 +8,17 @@
 // all out. One that is missing here, a user's own for instance, is compiled where it is used, as everywhere else.
 
 #include <engram/auxiliary/reconstruction.hpp>
+#include <engram/controller/fast_and_forgetful.hpp>
 #include <engram/controller/feed_forward.hpp>
+#include <engram/controller/gated_delta_net.hpp>
+#include <engram/controller/gru.hpp>
+#include <engram/controller/linear_recurrent_unit.hpp>
 #include <engram/controller/lstm.hpp>
+#include <engram/controller/min_gru.hpp>
+#include <engram/controller/mlstm.hpp>
+#include <engram/controller/s5.hpp>
 #include <engram/controller/srnn.hpp>
+#include <engram/controller/stable_hadamard.hpp>
 #include <engram/controller/transformer.hpp>
 #include <engram/encoder/gtmm_vision.hpp>
 #include <engram/encoder/impala_resnet.hpp>
@@ -33,6 +41,7 @@
 #include <engram/memory/dnc.hpp>
 #include <engram/memory/introspection.hpp>
 #include <engram/memory/lru_access.hpp>
+#include <engram/memory/memory_traces.hpp>
 #include <engram/memory/ntm.hpp>
 #include <engram/model/agent.hpp>
 #include <engram/operations/clear_rows.hpp>
@@ -140,6 +149,42 @@
     EXTERN template struct map_operation<BACKEND, introspection::let_through, 2>;                  \
     EXTERN template struct map_operation<BACKEND, introspection::count_up, 1>;
 
+/// What the recurrences of today need besides (docs/decisions/0026).
+#define ENGRAM_RECURRENCES(EXTERN, BACKEND)                                 \
+    EXTERN template struct row_operation<BACKEND, outer_rows>;              \
+    EXTERN template struct row_operation<BACKEND, read_matrix_rows>;        \
+    EXTERN template struct row_operation<BACKEND, normalised_rows>;         \
+    EXTERN template struct map_operation<BACKEND, no_matter_what, 1>;       \
+    EXTERN template struct map_operation<BACKEND, always_one, 1>;           \
+    EXTERN template struct map_operation<BACKEND, add_columns, 2>;          \
+    EXTERN template struct map_operation<BACKEND, multiply_columns, 2>;     \
+    EXTERN template struct map_operation<BACKEND, gru_cell, 7>;             \
+    EXTERN template struct map_operation<BACKEND, min_gru_cell, 5>;         \
+    EXTERN template struct map_operation<BACKEND, unit_poles, 3>;           \
+    EXTERN template struct map_operation<BACKEND, turn_and_add, 7>;         \
+    EXTERN template struct map_operation<BACKEND, held_poles, 3>;           \
+    EXTERN template struct map_operation<BACKEND, turn_and_hold, 8>;        \
+    EXTERN template struct map_operation<BACKEND, skip_and_bend, 3>;        \
+    EXTERN template struct map_operation<BACKEND, gate_and_add, 3>;         \
+    EXTERN template struct map_operation<BACKEND, convolve_and_bend, 9>;    \
+    EXTERN template struct map_operation<BACKEND, mlstm_gates, 3>;          \
+    EXTERN template struct map_operation<BACKEND, keep_and_add, 4>;         \
+    EXTERN template struct map_operation<BACKEND, mlstm_divide, 3>;         \
+    EXTERN template struct map_operation<BACKEND, mlstm_out, 5>;            \
+    EXTERN template struct map_operation<BACKEND, correct_columns, 3>;      \
+    EXTERN template struct map_operation<BACKEND, delta_gates, 4>;          \
+    EXTERN template struct map_operation<BACKEND, gain_and_gate, 3>;        \
+    EXTERN template struct map_operation<BACKEND, fading_phases, 2>;        \
+    EXTERN template struct map_operation<BACKEND, fade_and_add, 6>;         \
+    EXTERN template struct map_operation<BACKEND, mix_by_gate, 3>;          \
+    EXTERN template struct map_operation<BACKEND, share_of, 2>;             \
+    EXTERN template struct map_operation<BACKEND, calibrate_and_add, 4>;    \
+    EXTERN template struct map_operation<BACKEND, golden_step, 1>;          \
+    EXTERN template struct map_operation<BACKEND, row_at, 1>;               \
+    EXTERN template struct map_operation<BACKEND, memory_traces::fade, 2>;  \
+    EXTERN template struct map_operation<BACKEND, memory_traces::count, 1>; \
+    EXTERN template struct map_operation<BACKEND, memory_traces::divide, 2>;
+
 // Defined by the one source file that compiles them.
 #ifdef ENGRAM_COMPILE_OPERATIONS
 #define ENGRAM_EXTERN
@@ -151,6 +196,7 @@ namespace engram {
 
 ENGRAM_EXTERN template class parameters<float>;
 ENGRAM_OPERATIONS(ENGRAM_EXTERN, cpu<float>)
+ENGRAM_RECURRENCES(ENGRAM_EXTERN, cpu<float>)
 
 }  // namespace engram
 

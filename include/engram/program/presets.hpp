@@ -4,8 +4,8 @@
 // Presets: values of settings for agents of the library's policies, by the policies' names (program/preset_table.hpp).
 //
 //   small   learns on two cores in minutes: 16 x 16 frames, IMPALA's summed loss, Adam with epsilon 1e-4 and clip 40
-//   paper   the sizes of the source papers (facts 1.8, 1.9, 3.4, 3.8, 3.9, 4.7, 4.8); 72 x 96 frames
-//   published  what the authors' public code does where it differs from its paper; MemUP alone has one
+//   paper   the sizes of the source papers (facts 1.8, 1.9, 3.4, 3.8, 3.9, 4.7, 4.8) and of the recurrences of today;
+//   72 x 96 frames published  what the authors' public code does where it differs from its paper; MemUP alone has one
 //   tuned   the tasks and sizes of MemUP's paper, with what made them learn here
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include <engram/program/generative_presets.hpp>
 #include <engram/program/memup_presets.hpp>
 #include <engram/program/preset_table.hpp>
+#include <engram/program/recurrence_presets.hpp>
 #include <engram/program/suite_presets.hpp>
 
 namespace engram {
@@ -34,10 +35,11 @@ inline const std::vector<preset>& presets() {
             return whole.then(tokens_preset()).lines();
         };
         return std::vector<preset>{
-            {"small", joined({small_suite_preset(), generative_preset(), small_generative_preset(),
-                              small_memup_preset(), copying_preset(), small_acting_preset()})},
+            {"small",
+             joined({small_suite_preset(), generative_preset(), small_generative_preset(), small_memup_preset(),
+                     copying_preset(), small_acting_preset(), small_recurrence_preset()})},
             {"paper", joined({paper_suite_preset(), generative_preset(), paper_generative_preset(),
-                              paper_memup_preset(), paper_acting_preset()})},
+                              paper_memup_preset(), paper_acting_preset(), paper_recurrence_preset()})},
             {"published", joined({published_memup_preset(), published_acting_preset()})},
             {"tuned", joined({tuned_memup_preset()})},
         };
