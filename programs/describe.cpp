@@ -55,6 +55,12 @@ std::string description(ablation& model, const arguments& a) {
                 "  {:<{}}  {:>14}{:>14}   {:+.2f} %\n", "total in the paper's Table 1", width, "",
                 with_separators(p.parameters),
                 100.0 * static_cast<double>(agent.store->total() - p.parameters) / static_cast<double>(p.parameters));
+    // What every row of the batch carries from step to step; an unroll holds it once a step.
+    std::int64_t carried = 0;
+    for (const auto& v : agent.g->values())
+        if (v.kind == value_info::origin::persistent) carried += v.width;
+    out += fmt::format("\nstate of a row\n  {} numbers, {} bytes\n", with_separators(carried),
+                       with_separators(carried * static_cast<std::int64_t>(sizeof(float))));
     out += "\nsettings\n";
     width = 0;
     std::size_t values = 0;

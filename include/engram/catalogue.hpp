@@ -22,6 +22,7 @@
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/gated_delta_net.hpp>
 #include <engram/controller/gru.hpp>
+#include <engram/controller/gtrxl.hpp>
 #include <engram/controller/linear_recurrent_unit.hpp>
 #include <engram/controller/lstm.hpp>
 #include <engram/controller/min_gru.hpp>
@@ -87,7 +88,7 @@ using ppo_ff = ppo_lstm::with<feed_forward>;  // ablation PPO without a memory
 using ppo_lstm_mem = ppo_lstm::with<fifo_knn>;  // ablation PPO with an LSTM and a k-NN memory (ours)
 using ppo_dnc = ppo_lstm::with<dnc>;  // ablation PPO with a DNC
 
-// The recurrences of today (docs/decisions/0026) in place of the LSTM, under V-trace, under PPO and on sequences.
+// The recurrences of today and a Transformer that acts (docs/decisions/0026) in place of the LSTM, under V-trace, under PPO and on sequences.
 
 using gru = lstm::with<engram::gru>;                                                    // on request GRU
 using min_gru = lstm::with<engram::min_gru>;                                            // on request MinGRU
@@ -97,15 +98,17 @@ using fast_and_forgetful = lstm::with<engram::fast_and_forgetful>;              
 using stable_hadamard = lstm::with<engram::stable_hadamard>;                            // on request SHM
 using mlstm = lstm::with<engram::mlstm>;                                                // on request mLSTM
 using gated_delta_net = lstm::with<engram::gated_delta_net>;                            // on request Gated DeltaNet
+using gtrxl = lstm::with<engram::gtrxl>;                                                // on request GTrXL
 using memory_traces = ff::with<engram::memory_traces>;                                  // on request Memory traces
 using ppo_gru = ppo_lstm::with<engram::gru>;                                            // on request PPO with GRU
 using ppo_min_gru = ppo_lstm::with<engram::min_gru>;                                    // on request PPO with MinGRU
-using ppo_linear_recurrent_unit = ppo_lstm::with<engram::linear_recurrent_unit>;        // on request PPO with Linear recurrent unit
+using ppo_linear_recurrent_unit = ppo_lstm::with<engram::linear_recurrent_unit>;        // on request PPO with linear recurrent unit
 using ppo_s5 = ppo_lstm::with<engram::s5>;                                              // on request PPO with S5
 using ppo_fast_and_forgetful = ppo_lstm::with<engram::fast_and_forgetful>;              // on request PPO with FFM
 using ppo_stable_hadamard = ppo_lstm::with<engram::stable_hadamard>;                    // on request PPO with SHM
 using ppo_mlstm = ppo_lstm::with<engram::mlstm>;                                        // on request PPO with mLSTM
-using ppo_gated_delta_net = ppo_lstm::with<engram::gated_delta_net>;                    // on request PPO with Gated DeltaNet
+using ppo_gated_delta_net = ppo_lstm::with<engram::gated_delta_net>;                    // on request PPO with gated DeltaNet
+using ppo_gtrxl = ppo_lstm::with<engram::gtrxl>;                                        // on request PPO with GTrXL
 using ppo_memory_traces = ppo_lstm::with<feed_forward>::with<engram::memory_traces>;    // on request PPO with memory traces
 using bptt_gru = bptt_lstm::with<engram::gru>;                                          // on request GRU on sequences
 using bptt_min_gru = bptt_lstm::with<engram::min_gru>;                                  // on request MinGRU on sequences
@@ -115,6 +118,7 @@ using bptt_fast_and_forgetful = bptt_lstm::with<engram::fast_and_forgetful>;    
 using bptt_stable_hadamard = bptt_lstm::with<engram::stable_hadamard>;                  // on request SHM on sequences
 using bptt_mlstm = bptt_lstm::with<engram::mlstm>;                                      // on request mLSTM on sequences
 using bptt_gated_delta_net = bptt_lstm::with<engram::gated_delta_net>;                  // on request Gated DeltaNet on sequences
+using bptt_gtrxl = bptt_lstm::with<engram::gtrxl>;                                      // on request GTrXL on sequences
 using bptt_memory_traces = bptt_lstm::with<feed_forward>::with<engram::memory_traces>;  // on request Memory traces on sequences
 // clang-format on
 

@@ -13,6 +13,7 @@
 #include <engram/core/aligned.hpp>
 #include <engram/core/bfloat16.hpp>
 #include <engram/core/byte_products.hpp>
+#include <engram/core/circular.hpp>
 #include <engram/core/device.hpp>
 #include <engram/core/dual.hpp>
 #include <engram/core/error.hpp>
@@ -76,6 +77,9 @@
 #include <engram/graph/snapshot.hpp>
 #include <engram/operations/concatenate.hpp>
 #include <engram/operations/layer_norm.hpp>
+#include <engram/operations/learnt_row.hpp>
+#include <engram/operations/normalise.hpp>
+#include <engram/operations/outer.hpp>
 #include <engram/operations/pick.hpp>
 #include <engram/operations/row_operation.hpp>
 #include <engram/operations/slots.hpp>
@@ -92,10 +96,22 @@
 #include <engram/encoder/token_embedding.hpp>
 #include <engram/encoder/two_pathway.hpp>
 
+#include <engram/controller/fast_and_forgetful.hpp>
 #include <engram/controller/feed_forward.hpp>
+#include <engram/controller/gated_delta_net.hpp>
+#include <engram/controller/gated_output.hpp>
+#include <engram/controller/gru.hpp>
+#include <engram/controller/gtrxl.hpp>
+#include <engram/controller/layered.hpp>
+#include <engram/controller/linear_recurrent_unit.hpp>
 #include <engram/controller/lstm.hpp>
+#include <engram/controller/min_gru.hpp>
+#include <engram/controller/mlstm.hpp>
+#include <engram/controller/s5.hpp>
+#include <engram/controller/short_convolution.hpp>
 #include <engram/controller/srnn.hpp>
 #include <engram/controller/stacked_lstm.hpp>
+#include <engram/controller/stable_hadamard.hpp>
 #include <engram/controller/transformer.hpp>
 
 #include <engram/memory/dnc.hpp>
@@ -103,6 +119,7 @@
 #include <engram/memory/interface.hpp>
 #include <engram/memory/introspection.hpp>
 #include <engram/memory/lru_access.hpp>
+#include <engram/memory/memory_traces.hpp>
 #include <engram/memory/no_memory.hpp>
 #include <engram/memory/ntm.hpp>
 

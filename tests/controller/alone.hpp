@@ -87,7 +87,7 @@ struct controller : stepped<Backend> {
     }
 };
 
-/// The three steps of facts 0.5, and the same in a second row whose episode begins at the third: h of every step, row
+/// The three steps of a test vector, and the same in a second row whose episode begins at the third: h of every step, row
 /// after row.
 inline std::vector<matrix> headline(const stepped<cpu<double>>& c, const std::vector<std::vector<numbers>>& shown) {
     const auto p = c.plan(3, 2);
@@ -97,8 +97,10 @@ inline std::vector<matrix> headline(const stepped<cpu<double>>& c, const std::ve
                 std::copy(shown[i][t].begin(), shown[i][t].end(),
                           p->input(c.inputs[i].first).begin() +
                               static_cast<std::ptrdiff_t>((t * 2 + b) * shown[i][t].size()));
-    std::fill(p->input("reset").begin(), p->input("reset").end(), 0);
-    p->input("reset")[5] = 1;
+    if (p->has_input("reset")) {
+        std::fill(p->input("reset").begin(), p->input("reset").end(), 0);
+        p->input("reset")[5] = 1;
+    }
     p->forward();
     std::vector<matrix> h(2, matrix(3));
     for (int b = 0; b < 2; ++b)

@@ -1,5 +1,5 @@
-// The recurrences of today: GRU, MinGRU, the linear recurrent unit, S5, FFM, SHM, mLSTM and gated DeltaNet. Each gives
-// the printed numbers of its section's test vector (facts of memories, 7), the numbers of plain loops, gradients of
+// The recurrences of today: GRU, MinGRU, the linear recurrent unit, S5, FFM, SHM, mLSTM, gated DeltaNet, and GTrXL.
+// Each gives the numbers of a test vector that was computed twice by other programs, those of plain loops, gradients of
 // central differences, and keeps the laws of a controller, in float too.
 
 #include <complex>
@@ -11,6 +11,7 @@
 #include <engram/controller/fast_and_forgetful.hpp>
 #include <engram/controller/gated_delta_net.hpp>
 #include <engram/controller/gru.hpp>
+#include <engram/controller/gtrxl.hpp>
 #include <engram/controller/linear_recurrent_unit.hpp>
 #include <engram/controller/min_gru.hpp>
 #include <engram/controller/mlstm.hpp>
@@ -32,7 +33,7 @@ using oracle::operator+;
 
 namespace {
 
-// --- facts 0.5: matrices act from the left ---
+// --- the matrices of all test vectors; they act from the left ---
 
 const matrix P{{0.2, -0.4}, {0.1, 0.3}}, Q{{-0.3, 0.5}, {0.25, 0.15}}, R{{0.4, 0.1}, {-0.2, 0.35}};
 const matrix W{{-0.3, 0.5}, {0.25, 0.15}, {0.6, -0.2}};
@@ -326,8 +327,8 @@ TEST_CASE("linear recurrent unit") {
                            });
         keeps_what_it_must<linear_recurrent_unit>(s, 100);
     }
-    CHECK(refused<linear_recurrent_unit>({.inner = 0.9, .outer = 0.5}) ==
-          "controller.inner, controller.outer: expected 0 <= inner < outer <= 1, got 0.9 and 0.5");
+    CHECK(refused<linear_recurrent_unit>({.radius_low = 0.9, .radius_high = 0.5}) ==
+          "controller.radius_low, controller.radius_high: expected 0 <= low < high <= 1, got 0.9 and 0.5");
 }
 
 TEST_CASE("S5") {
@@ -642,4 +643,104 @@ TEST_CASE("gated DeltaNet") {
         if (!negative) keeps_what_it_must<gated_delta_net>(s, 100);
     }
     CHECK(refused<gated_delta_net>({.key = 0}) == "controller.key: expected at least one column, got 0");
+}
+
+TEST_CASE("GTrXL") {
+    // The gate alone.
+    for (const double bias : {2.0, 0.0}) {
+        alone::stepped<cpu<double>> v;
+        const auto gate = stream_gate::declare(*v.g, "gate", 2);
+        v.trace(
+            {{"x", 2}, {"y", 2}}, [&] { return gru::state<var<cpu<double>>>{v.g->state("hidden", 2)}; },
+            [&](const auto& in, auto& now) { return now.hidden = gate("gate", bias, in[0], in[1]); });
+        v.set("gate.y.weight", side_by_side({P, Q, R}));
+        v.set("gate.x.weight", side_by_side({R, P}));
+        v.set("gate.reset.weight", side_by_side({Q}));
+        const auto y = alone::headline(v, {{xs[0], xs[0], xs[0]}, {xs[1], xs[1], xs[1]}});
+        printed(y[0][0],
+                bias > 0 ? numbers{0.473155887272, -0.890722920296} : numbers{0.394886023828, -0.569935430586});
+    }
+    // Two keys, written one after the other, and a query at the third step, ahead of its own key; no step is turned.
+    const gtrxl::settings two{.hidden = 2, .layers = 1, .heads = 1, .inner = 1, .window = 3};
+    alone::stepped<cpu<double>> v;
+    v.trace(
+        {{"q", 2}, {"k", 2}, {"v", 2}}, [&] { return gtrxl_layer::begin(*v.g, two); },
+        [&](const auto& in, auto& now) {
+            const auto seen = gtrxl_layer::attend(two, in[0].columns(0, 1), in[0].columns(1, 1), now);
+            gtrxl_layer::remember(two, in[1].columns(0, 1), in[1].columns(1, 1), in[2], now);
+            return seen;
+        });
+    std::vector<matrix> shown(3);
+    for (const auto& x : xs) {
+        shown[0].push_back(left(P, x));
+        shown[1].push_back(left(R, x));
+        shown[2].push_back(left(Q, x));
+    }
+    const auto seen = alone::headline(v, shown);
+    printed(seen[0][2], {-0.508866374682, 0.164987572544});
+    printed(seen[0][0], none);  // nothing was written
+    printed(seen[1][2], none);  // nor in this episode
+
+    // Plain loops over what was seen: all keys of the last steps of the episode.
+    const gtrxl::settings s{.hidden = 8, .layers = 2, .heads = 2, .inner = 3, .window = 4, .gate_bias = 0.5};
+    alone::controller<gtrxl> a(s, 4);
+    a.unsettle();
+    const auto gated_sum = [&](const std::string& name, const numbers& x, const numbers& y) {
+        const numbers of_y = product(*a.store, name + ".y.weight", y), of_x = product(*a.store, name + ".x.weight", x);
+        numbers left_of(8), out(8);
+        for (std::size_t j = 0; j < 8; ++j) left_of[j] = sigmoid(of_y[j] + of_x[j]) * x[j];
+        const numbers n = product(*a.store, name + ".reset.weight", left_of);
+        for (std::size_t j = 0; j < 8; ++j) {
+            const double z = sigmoid(of_y[8 + j] + of_x[8 + j] - 0.5);
+            out[j] = (1 - z) * x[j] + z * std::tanh(of_y[16 + j] + n[j]);
+        }
+        return out;
+    };
+    struct layer {
+        matrix keys, values;
+    };
+    alone::walks_alike(a, std::vector<layer>(2), [&](const numbers& in, std::vector<layer>& now) {
+        numbers x = affine(*a.store, "controller.input", in);
+        for (std::size_t l = 0; l < 2; ++l) {
+            const std::string name = "controller.layer." + std::to_string(l) + ".";
+            const numbers look =
+                affine(*a.store, name + "attention.look", layer_normal(*a.store, name + "attention.norm", x));
+            const numbers frequency = row_of(*a.store, name + "attention.frequency");
+            const auto turned = [&](const numbers& of) {
+                numbers y(8);
+                const double step = static_cast<double>(now[l].keys.size());
+                for (std::size_t j = 0; j < 4; ++j) {
+                    const auto z = std::complex<double>(of[j], of[4 + j]) * std::polar(1.0, frequency[j] * step);
+                    y[j] = z.real(), y[4 + j] = z.imag();
+                }
+                return y;
+            };
+            const numbers q = turned(part(look, 0, 8)), k = turned(part(look, 8, 8));
+            now[l].keys.push_back(k);
+            now[l].values.push_back(part(look, 16, 8));
+            const std::size_t last = now[l].keys.size(), first = last > 4 ? last - 4 : 0;
+            numbers found(8);
+            for (std::size_t h = 0; h < 2; ++h) {
+                double total = 0;
+                numbers sum(4);
+                for (std::size_t t = first; t < last; ++t) {
+                    double score = 0;
+                    for (const std::size_t j : {2 * h, 2 * h + 1, 4 + 2 * h, 5 + 2 * h})
+                        score += q[j] * now[l].keys[t][j];
+                    total += std::exp(score / 2);
+                    for (std::size_t j = 0; j < 4; ++j) sum[j] += std::exp(score / 2) * now[l].values[t][4 * h + j];
+                }
+                for (std::size_t j = 0; j < 4; ++j) found[4 * h + j] = sum[j] / total;
+            }
+            const numbers e =
+                gated_sum(name + "attended", x, oracle::relu(affine(*a.store, name + "attention.combine", found)));
+            const numbers wide =
+                oracle::relu(affine(*a.store, name + "inner.widen", layer_normal(*a.store, name + "inner.norm", e)));
+            x = gated_sum(name + "layered", e, oracle::relu(affine(*a.store, name + "inner.narrow", wide)));
+        }
+        return x;
+    });
+    keeps_what_it_must<gtrxl>(s, 100);
+    CHECK(refused<gtrxl>({.heads = 5}) ==
+          "controller.heads: 64 columns (controller.hidden) do not divide into 5 heads of pairs");
 }

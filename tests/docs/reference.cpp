@@ -27,7 +27,7 @@ struct catalogue_line {
 };
 
 std::vector<catalogue_line> catalogue_lines() {
-    static const std::regex form(R"(^using +([a-z0-9_]+) *=.*// *ablation (.*)$)");
+    static const std::regex form(R"(^using +([a-z0-9_]+) *=.*// *(?:ablation|on request) (.*)$)");
     std::vector<catalogue_line> all;
     int group = 0;
     bool apart = false;
@@ -150,7 +150,10 @@ TEST_CASE("the catalogue's table") {
         {"MemUP that acts", "Tables 3 to 5 of the MemUP paper's supplement; facts 3.8 and 3.9."},
         {"PPO with other memories",
          "What POPGym's paper compares, beside `ppo_lstm` ([results](../results/popgym.md)); the k-NN memory is "
-         "ours."}};
+         "ours."},
+        {"Memories of today",
+         "What researchers compare with; of no paper's table. These programs are compiled on request: "
+         "`./dev build engram-gru`."}};
     const auto lines = catalogue_lines();
     const auto all = catalogue();
     REQUIRE(lines.size() == all.size());

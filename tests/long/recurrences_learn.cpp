@@ -7,6 +7,7 @@
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/gated_delta_net.hpp>
 #include <engram/controller/gru.hpp>
+#include <engram/controller/gtrxl.hpp>
 #include <engram/controller/linear_recurrent_unit.hpp>
 #include <engram/controller/min_gru.hpp>
 #include <engram/controller/mlstm.hpp>
@@ -32,5 +33,6 @@ TEST_CASE("every recurrence copies") {
     copies("mLSTM", wrong_bits<mlstm>({.hidden = 32, .heads = 2, .key = 16, .inner = 32}, 2, updates));
     copies("gated DeltaNet",
            wrong_bits<gated_delta_net>({.hidden = 32, .heads = 2, .key = 16, .value = 16}, 2, updates));
+    copies("GTrXL", wrong_bits<gtrxl>({.hidden = 32, .heads = 2, .inner = 64, .window = 8}, 2, updates));
     copies("memory traces", wrong_bits<feed_forward, memory_traces>({.hidden = 128}, 1, updates));
 }

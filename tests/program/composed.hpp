@@ -16,6 +16,7 @@
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/gated_delta_net.hpp>
 #include <engram/controller/gru.hpp>
+#include <engram/controller/gtrxl.hpp>
 #include <engram/controller/linear_recurrent_unit.hpp>
 #include <engram/controller/lstm.hpp>
 #include <engram/controller/min_gru.hpp>

@@ -45,9 +45,6 @@ struct mix_by_gate {
         return z * open + r * (1 - open);
     }
 };
-struct always_one {
-    constexpr auto operator()(auto x) const { return select(x > 0, 1, 1); }
-};
 
 struct fast_and_forgetful {
     using role = controller_role;

@@ -6,9 +6,9 @@
 //
 //   u = norm(x),  lambda = exp(-exp(nu) + i exp(theta)),  s' = lambda s + exp(gamma) B u,  out as in gated_output.hpp
 //
-// |lambda| < 1 whatever nu is. At first |lambda| is drawn between `inner` and `outer` so that lambda lies evenly in the
-// ring, its angle below `phase`, and gamma = ln sqrt(1 - |lambda|^2) makes the state as large as its input; all three
-// are learnt. Of B each part has variance 1/(2H).
+// |lambda| < 1 whatever nu is. At first |lambda| is drawn between `radius_low` and `radius_high` so that lambda lies
+// evenly in the ring, its angle below `phase`, and gamma = ln sqrt(1 - |lambda|^2) makes the state as large as its
+// input; all three are learnt. Of B each part has variance 1/(2H).
 //
 // A resettable linear recurrence (docs/decisions/0026): lift (lambda, exp(gamma) B u). Shapes: inputs [T, B, .], state
 // [B, N] twice a layer (real and imaginary parts), output [T, B, H].
@@ -38,19 +38,19 @@ struct turn_and_add {
 
 struct linear_recurrent_unit_layer {
     struct settings {
-        int hidden = 256;      // H, columns of the stream
-        int layers = 2;        // one above the other
-        int states = 128;      // N, complex numbers of a layer
-        double inner = 0.9;    // |lambda| at first: not below
-        double outer = 0.999;  // |lambda| at first: not above
-        double phase = 6.28;   // angle of lambda at first: not above
-        bool norm = true;      // layer normalisation ahead of each layer
+        int hidden = 256;            // H, columns of the stream
+        int layers = 2;              // one above the other
+        int states = 128;            // N, complex numbers of a layer
+        double radius_low = 0.9;     // |lambda| at first: not below
+        double radius_high = 0.999;  // |lambda| at first: not above
+        double phase = 6.28;         // angle of lambda at first: not above
+        bool norm = true;            // layer normalisation ahead of each layer
         void check() const {
             internal::check_layers(hidden, layers);
             require(states > 0, "controller.states: expected at least one state, got ", states);
-            require(inner >= 0 && inner < outer && outer <= 1,
-                    "controller.inner, controller.outer: expected 0 <= inner", " < outer <= 1, got ", inner, " and ",
-                    outer);
+            require(radius_low >= 0 && radius_low < radius_high && radius_high <= 1,
+                    "controller.radius_low, controller.radius_high: expected 0 <= low < high <= 1, got ", radius_low,
+                    " and ", radius_high);
             require(phase > 0, "controller.phase: expected a positive angle, got ", phase);
         }
     };
@@ -71,8 +71,8 @@ struct linear_recurrent_unit_layer {
         weights w;
         if (s.norm) w.norm = declare_layer_norm(g, "norm", s.hidden);
         // A length of exactly one would not be of any nu.
-        const auto lengths = [a = s.inner * s.inner, b = s.outer * s.outer](std::span<real> values, int, int,
-                                                                            philox& random) {
+        const auto lengths = [a = s.radius_low * s.radius_low, b = s.radius_high * s.radius_high](
+                                 std::span<real> values, int, int, philox& random) {
             for (real& v : values) {
                 const double at = a + (b - a) * static_cast<double>(random.uniform());
                 v = static_cast<real>(std::log(-0.5 * std::log(std::clamp(at, 1e-12, 1 - 1e-9))));
@@ -115,6 +115,7 @@ struct linear_recurrent_unit : layered<linear_recurrent_unit_layer> {};
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::linear_recurrent_unit_layer::settings, hidden, layers, states, inner, outer, phase, norm);
+ENGRAM_REFLECT(engram::linear_recurrent_unit_layer::settings, hidden, layers, states, radius_low, radius_high, phase,
+               norm);
 
 static_assert(engram::controller_policy<engram::linear_recurrent_unit>);

@@ -25,7 +25,7 @@ struct ablation_name {
 };
 
 /// Every name of the catalogue, in the order of a tie: by paper, plain models first (ours).
-inline constexpr std::array<ablation_name, 54> ablation_names{{
+inline constexpr std::array<ablation_name, 57> ablation_names{{
     {"ff", "FF", memory_kind::without},
     {"lstm", "LSTM", memory_kind::without},
     {"lstm_cpc", "LSTM+CPC", memory_kind::without},
@@ -61,6 +61,7 @@ inline constexpr std::array<ablation_name, 54> ablation_names{{
     {"stable_hadamard", "SHM", memory_kind::unknown},
     {"mlstm", "mLSTM", memory_kind::unknown},
     {"gated_delta_net", "Gated DeltaNet", memory_kind::unknown},
+    {"gtrxl", "GTrXL", memory_kind::unknown},
     {"memory_traces", "Memory traces", memory_kind::with},
     {"ppo_gru", "PPO+GRU", memory_kind::unknown},
     {"ppo_min_gru", "PPO+MinGRU", memory_kind::unknown},
@@ -69,7 +70,8 @@ inline constexpr std::array<ablation_name, 54> ablation_names{{
     {"ppo_fast_and_forgetful", "PPO+FFM", memory_kind::unknown},
     {"ppo_stable_hadamard", "PPO+SHM", memory_kind::unknown},
     {"ppo_mlstm", "PPO+mLSTM", memory_kind::unknown},
-    {"ppo_gated_delta_net", "PPO+Gated DeltaNet", memory_kind::unknown},
+    {"ppo_gated_delta_net", "PPO+gated DeltaNet", memory_kind::unknown},
+    {"ppo_gtrxl", "PPO+GTrXL", memory_kind::unknown},
     {"ppo_memory_traces", "PPO+memory traces", memory_kind::with},
     {"bptt_gru", "GRU, BPTT", memory_kind::unknown},
     {"bptt_min_gru", "MinGRU, BPTT", memory_kind::unknown},
@@ -79,6 +81,7 @@ inline constexpr std::array<ablation_name, 54> ablation_names{{
     {"bptt_stable_hadamard", "SHM, BPTT", memory_kind::unknown},
     {"bptt_mlstm", "mLSTM, BPTT", memory_kind::unknown},
     {"bptt_gated_delta_net", "Gated DeltaNet, BPTT", memory_kind::unknown},
+    {"bptt_gtrxl", "GTrXL, BPTT", memory_kind::unknown},
     {"bptt_memory_traces", "Memory traces, BPTT", memory_kind::with},
 }};
 

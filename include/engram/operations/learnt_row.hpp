@@ -15,6 +15,11 @@ struct no_matter_what {
     constexpr auto operator()(auto x) const { return select(x > 0, 0, 0); }
 };
 
+/// One whatever there is.
+struct always_one {
+    constexpr auto operator()(auto x) const { return select(x > 0, 1, 1); }
+};
+
 /// [., F]: the numbers of `row` [1, F] in every row that `like` has; give it an input, so that this is done ahead of
 /// the time loop.
 template <class Backend>

@@ -12,6 +12,7 @@
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/gated_delta_net.hpp>
 #include <engram/controller/gru.hpp>
+#include <engram/controller/gtrxl.hpp>
 #include <engram/controller/linear_recurrent_unit.hpp>
 #include <engram/controller/lstm.hpp>
 #include <engram/controller/min_gru.hpp>
@@ -181,6 +182,14 @@
     EXTERN template struct map_operation<BACKEND, calibrate_and_add, 4>;    \
     EXTERN template struct map_operation<BACKEND, golden_step, 1>;          \
     EXTERN template struct map_operation<BACKEND, row_at, 1>;               \
+    EXTERN template struct map_operation<BACKEND, turn_by_step, 4>; \
+    EXTERN template struct map_operation<BACKEND, replace_marked, 3>; \
+    EXTERN template struct map_operation<BACKEND, count_steps, 1>; \
+    EXTERN template struct map_operation<BACKEND, next_place, 1>; \
+    EXTERN template struct map_operation<BACKEND, mark_used, 2>; \
+    EXTERN template struct map_operation<BACKEND, score_of_used, 3>; \
+    EXTERN template struct map_operation<BACKEND, reset_columns, 3>; \
+    EXTERN template struct map_operation<BACKEND, gate_columns, 5>; \
     EXTERN template struct map_operation<BACKEND, memory_traces::fade, 2>;  \
     EXTERN template struct map_operation<BACKEND, memory_traces::count, 1>; \
     EXTERN template struct map_operation<BACKEND, memory_traces::divide, 2>;

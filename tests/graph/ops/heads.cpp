@@ -13,7 +13,8 @@ double worst_difference_from_loops(int N, int H, int K) {
     using backend = cpu<Real>;
     const int T = 2, B = 2;
     traced<backend> m(N, H, K);
-    std::vector<var<backend>> shown{m.blended, m.soft, m.sums, m.mixed, m.released, m.decayed, m.content};
+    std::vector<var<backend>> shown{m.blended, m.soft,     m.sums,  m.mixed, m.released, m.decayed,
+                                    m.content, m.products, m.found, m.equal, m.centred,  m.turned};
     shown.insert(shown.end(), m.cleared.begin(), m.cleared.end());
     program<backend> p(m.g, m.store, {.steps = T, .batch = B}, shown);
     fill(p, m.g);
@@ -32,6 +33,26 @@ double worst_difference_from_loops(int N, int H, int K) {
         for (int h = 0; h < H; ++h) {
             double total = 0, sum = 0, sharpened = 0;
             const double gate = in("gate", r, h), sharp = std::log1p(std::exp(gate + 0.3));
+            const auto value = [&](int k, int n) { return in(message("value.", k), r, h * N + n); };
+            double power = 0.01, mean = 0, variance = 0.01;
+            for (int n = 0; n < N; ++n) {
+                power += std::pow(in("x", r, h * N + n), 2) / N;
+                mean += value(0, n) / N;
+            }
+            for (int n = 0; n < N; ++n) variance += std::pow(value(0, n) - mean, 2) / N;
+            for (int n = 0; n < N; ++n) {
+                double read = 0;
+                for (int m_row = 0; m_row < N; ++m_row) {
+                    const double product = in("x", r, h * N + m_row) * value(0, n);
+                    compare(m.products, r, (h * N + m_row) * N + n, product);
+                    read += value(1, m_row) * product;
+                }
+                compare(m.found, r, h * N + n, read);
+                compare(m.equal, r, h * N + n, 0.5 * in("x", r, h * N + n) / std::sqrt(power));
+                compare(m.centred, r, h * N + n, (value(0, n) - mean) / std::sqrt(variance));
+                compare(m.turned, r, h * N + n,
+                        std::cos(gate) * in("x", r, h * N + n) + std::sin(in("x", r, h * N + n)));
+            }
             for (int n = 0; n < N; ++n) {
                 total += std::exp(in("x", r, h * N + n));
                 sharpened += std::exp(sharp * in("x", r, h * N + n));

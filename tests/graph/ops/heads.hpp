@@ -1,9 +1,10 @@
 #pragma once
 // What heads side by side compute, traced for any backend: spread maps, groups, mixtures, folds, content weights,
-// cleared rows.
+// cleared rows, matrices of heads, groups of one size, angles.
 
 #include <doctest/doctest.h>
 
+#include <engram/core/circular.hpp>
 #include <engram/graph/check_gradients.hpp>
 #include <engram/graph/ops/dnc.hpp>
 #include <engram/graph/ops/loss.hpp>
@@ -12,6 +13,8 @@
 #include <engram/operations/concatenate.hpp>
 #include <engram/operations/content_weights.hpp>
 #include <engram/operations/heads.hpp>
+#include <engram/operations/normalise.hpp>
+#include <engram/operations/outer.hpp>
 #include <engram/operations/softmax.hpp>
 
 namespace heads_test {
@@ -27,6 +30,9 @@ struct blend {
 // Clamped, as usage is: the gradient of what a clamp cuts off is zero.
 struct release {
     constexpr auto operator()(auto y, auto gate, auto x) const { return min(y * max(1 - gate * x, 0), 2) + x * x; }
+};
+struct turned_by {
+    constexpr auto operator()(auto angle, auto x) const { return cosine(angle) * x + sine(x); }
 };
 struct decay {
     constexpr auto operator()(auto y, auto x) const { return 0.5 * y + x; }
@@ -44,7 +50,8 @@ struct traced {
     graph<Backend> g{store};
     var<Backend> x, gate, whole, start, reset, shares;
     std::vector<var<Backend>> values;
-    var<Backend> blended, soft, sums, mixed, released, decayed, content, scanned;
+    var<Backend> blended, soft, sums, mixed, released, decayed, content, scanned, products, found, equal, centred,
+        turned;
     std::vector<var<Backend>> cleared;
 
     traced(int slots, int heads, int mixed_values) : N(slots), H(heads), K(mixed_values) {
@@ -64,6 +71,11 @@ struct traced {
         decayed = fold_heads("decayed", decay{}, H, start, soft);
         content = content_weights("content", x, gate, 0.3);
         cleared = clear_rows("cleared", reset, values);
+        products = outer("products", x, values[0], H);
+        found = read_matrices("found", products, values[1], H);
+        equal = normalise("equal", x, N, false, 0.01, 0.5);
+        centred = normalise("centred", values[0], N, true, 0.01);
+        turned = map("turned", turned_by{}, gate.spread(N), x);
         // The same within a scan, where gradients meet what later steps sent back.
         const carried<var<Backend>> begin{g.state("slots", N), g.state("heads", H * N)};
         scanned = scan(g, begin, [&](auto& s) {
@@ -73,7 +85,8 @@ struct traced {
             return s.slots;
         });
         int i = 0;
-        for (const auto& y : {blended, soft, sums, mixed, released, decayed, content, scanned})
+        for (const auto& y :
+             {blended, soft, sums, mixed, released, decayed, content, scanned, products, found, equal, centred, turned})
             add(message("loss.", i++), y);
         for (const auto& y : cleared) add(message("loss.", i++), y);
     }
@@ -121,7 +134,8 @@ void gradients_agree(int N, int H, int K) {
 template <class Backend>
 std::vector<double> numbers_of(int N, int H, int K, thread_order order = thread_order::ascending) {
     traced<Backend> m(N, H, K);
-    std::vector<var<Backend>> outputs{m.blended, m.soft, m.sums, m.mixed, m.released, m.decayed, m.content, m.scanned};
+    std::vector<var<Backend>> outputs{m.blended, m.soft,     m.sums,  m.mixed, m.released, m.decayed, m.content,
+                                      m.scanned, m.products, m.found, m.equal, m.centred,  m.turned};
     outputs.insert(outputs.end(), m.cleared.begin(), m.cleared.end());
     std::vector<var<Backend>> inputs{m.x, m.gate, m.whole, m.start, m.shares};
     inputs.insert(inputs.end(), m.values.begin(), m.values.end());
