@@ -87,8 +87,8 @@ struct controller : stepped<Backend> {
     }
 };
 
-/// The three steps of a test vector, and the same in a second row whose episode begins at the third: h of every step, row
-/// after row.
+/// The three steps of a test vector, and the same in a second row whose episode begins at the third: h of every step,
+/// row after row.
 inline std::vector<matrix> headline(const stepped<cpu<double>>& c, const std::vector<std::vector<numbers>>& shown) {
     const auto p = c.plan(3, 2);
     for (std::size_t i = 0; i < shown.size(); ++i)

@@ -16,10 +16,12 @@ namespace {
 /// Two traces of what is shown, side by side.
 alone::stepped<cpu<double>> traces_of(const memory_traces::settings& s, int width) {
     alone::stepped<cpu<double>> v;
-    v.trace({{"x", width}}, [&] { return memory_traces::begin(*v.g, s, {width, 1}); },
-            [&](const auto& in, auto& now) {
-                return concatenate("context", memory_traces::read(s, {}, in, now).context);
-            });
+    v.trace(
+        {{"x", width}},
+        [&] {
+            return memory_traces::begin(*v.g, s, {width, 1});
+        },
+        [&](const auto& in, auto& now) { return concatenate("context", memory_traces::read(s, {}, in, now).context); });
     return v;
 }
 
@@ -77,6 +79,5 @@ TEST_CASE("laws, in double and in float") {
 
 TEST_CASE("bad settings are one sentence") {
     const memory_traces::settings s{.longest = 1};
-    CHECK_THROWS_WITH(s.check(),
-                      "memory.shortest, memory.longest: expected 0 <= shortest <= longest < 1, got 0 and 1");
+    CHECK_THROWS_WITH(s.check(), "memory.shortest, memory.longest: expected 0 <= shortest <= longest < 1, got 0 and 1");
 }

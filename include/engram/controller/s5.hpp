@@ -34,7 +34,7 @@ struct held_poles {
         const auto far_re = ((pole_re - 1) * re + pole_im * im) / size;
         const auto far_im = (pole_im * re - (pole_re - 1) * im) / size;
         // 1 + z (1/2 + z (1/6 + z (1/24 + z (1/120 + z / 720)))), z = a + i b.
-        auto near_re = 0 * b + (1 / 120.0 + a / 720), near_im = 0 * a + b / 720;
+        auto near_re = 0 * b + (1 / 120.0 + a / 720), near_im = 0.0 * a + b / 720;
         for (const double term : {1 / 24.0, 1 / 6.0, 1 / 2.0, 1.0}) {
             const auto next = term + near_re * a - near_im * b;
             near_im = near_re * b + near_im * a;
