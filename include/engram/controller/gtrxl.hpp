@@ -38,7 +38,7 @@ struct turn_by_step {
 struct replace_marked {
     constexpr auto operator()(auto old, auto mark, auto now) const { return (1 - mark) * old + now; }
 };
-struct count_steps {
+struct next_step {
     constexpr auto operator()(auto step) const { return step + 1; }
 };
 /// The next place of a ring.
@@ -179,7 +179,7 @@ struct gtrxl_layer {
         const auto [k_a, k_b] = turned("turned_key", k);
         const auto [q_a, q_b] = turned("turned_query", q);
         remember(s, k_a, k_b, v, now);
-        now.step = map("step", count_steps{}, now.step);
+        now.step = map("step", next_step{}, now.step);
         const auto seen = affine("attention.combine", attend(s, q_a, q_b, now), w.combine);
         const auto a = w.attended("attended", s.gate_bias, x, map("attention.relu", rectify{}, seen));
         const auto wide = affine("inner.widen", layer_norm("inner.norm", a, w.before_inner), w.widen);

@@ -184,7 +184,7 @@
     EXTERN template struct map_operation<BACKEND, row_at, 1>;               \
     EXTERN template struct map_operation<BACKEND, turn_by_step, 4>; \
     EXTERN template struct map_operation<BACKEND, replace_marked, 3>; \
-    EXTERN template struct map_operation<BACKEND, count_steps, 1>; \
+    EXTERN template struct map_operation<BACKEND, next_step, 1>;   \
     EXTERN template struct map_operation<BACKEND, next_place, 1>; \
     EXTERN template struct map_operation<BACKEND, mark_used, 2>; \
     EXTERN template struct map_operation<BACKEND, score_of_used, 3>; \
