@@ -96,7 +96,7 @@ private:
 using encoders = choice<gtmm_vision, identity, impala_resnet, inception, mlp, numbers_or_image, small_conv,
                         token_embedding, two_pathway>;
 using controllers = choice<feed_forward, lstm, srnn, stacked_lstm, transformer, fast_and_forgetful, gated_delta_net,
-                           gru, linear_recurrent_unit, min_gru, mlstm, s5, stable_hadamard>;
+                           gru, gtrxl, linear_recurrent_unit, min_gru, mlstm, s5, stable_hadamard>;
 using memories = choice<dnc, fifo_knn, fifo_knn_no_jumpy, introspection, lru_access, no_memory, ntm, memory_traces>;
 using auxiliaries = choice<cpc, no_auxiliary, reconstruction>;
 using learners =
