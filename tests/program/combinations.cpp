@@ -242,8 +242,8 @@ std::string trial(const composition& c, const std::string& preset) {
 /// The recurrences of today and memory traces: each of them stands once beside plain policies, with every learner.
 bool is_of_today(const composition& c) {
     return c.memory == "memory_traces" ||
-           among(c.controller, {"fast_and_forgetful", "gated_delta_net", "gru", "gtrxl", "gtrxl",
-                                "linear_recurrent_unit", "min_gru", "mlstm", "s5", "stable_hadamard"});
+           among(c.controller, {"fast_and_forgetful", "gated_delta_net", "gru", "gtrxl", "linear_recurrent_unit",
+                                "min_gru", "mlstm", "s5", "stable_hadamard"});
 }
 bool is_plain(const composition& c) {
     return c.encoder == "mlp" && c.auxiliary == "no_auxiliary" &&
