@@ -24,6 +24,9 @@ struct always_one {
 /// the time loop.
 template <class Backend>
 var<Backend> learnt_row(const std::string& name, const var<Backend>& like, parameter row) {
+    const auto& entry = like.owner->store()[row];
+    require(entry.rows == 1, like.owner->full_name(name), ": the parameter '", entry.name, "' is [", entry.rows, ",",
+            entry.columns, "], expected one row");
     return embed(name, map("only_row", no_matter_what{}, stop_gradient(like.columns(0, 1))), row);
 }
 
