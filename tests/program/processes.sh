@@ -68,7 +68,7 @@ killed() {
 }
 
 kinds="vtrace variational memup phases"
-[ "$form" != long ] || kinds="vtrace ppo variational dnc memup contexts phases"
+[ "$form" != long ] || kinds="vtrace ppo variational dnc memup contexts phases joint"
 for kind in $kinds; do
     judged=0 # episodes a level at the end
     case $kind in
@@ -92,6 +92,10 @@ for kind in $kinds; do
             more="$more --set rollout.environments=32 --set phases.detector_steps=3200 --set phases.detector.environments=16"
             more="$more --set phases.detector.batch=16 --set phases.detector.start=320"
             more="$more --set phases.memory.steps=3200 --set phases.memory.batch=16" ;;
+        joint) program=engram-ppo_memup steps=9600 middle=1920
+            more="--task t_maze --set rollout.shards=8 --set task.length=12 --set controller.hidden=12"
+            more="$more --set rollout.environments=32 --set phases.joint=true --set phases.detector.batch=16"
+            more="$more --set phases.detector.start=320 --set phases.detector.replay.capacity=3200 --set phases.memory.batch=16" ;;
     esac
     "$bin/$program" train --dry-run $more > /dev/null 2>&1 || { "$bin/$program" train --dry-run $more || true; fail "$kind: the arguments are refused"; }
     begin() { # processes threads folder steps, further arguments

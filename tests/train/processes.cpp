@@ -87,6 +87,13 @@ TEST_CASE("detector, memory and policy") {
     for (const int half : {5, 15, 25}) is_one_run([](const loop_settings& loop) { return phases(loop, false); }, half);
 }
 
+TEST_CASE("detector, memory and policy at once") {
+    const one_run run = phases({1, 1, 10'000}, true);
+    iterate(*run.loop, 6);
+    CHECK(saved(*run.loop).values<std::int64_t>("joint.memory.trainer.counters", {4})[0] > 0);  // there are episodes
+    for (const int half : {2, 6}) is_one_run([](const loop_settings& loop) { return phases(loop, true); }, half);
+}
+
 TEST_CASE("what is not divided is refused, and what is not finite is said alike by all") {
     const auto model = small::trace();
     acting_settings s;
@@ -125,6 +132,12 @@ TEST_CASE("what is not divided is refused, and what is not finite is said alike 
         CHECK(said[1] == said[0]);
         CHECK(said[2] == said[0]);
     }
+    // A detector is every process's own, and the same one.
+    as_processes(2, [](processes& self) {
+        small_phases::phase_run<backend> run({.rows = 32, .shards = 2}, &self);
+        run.trainer->detector().store->edit().flat()[0] = std::nanf("");
+        CHECK_THROWS_AS(iterate(*run.trainer, 5), agreed_error);
+    });
 }
 
 TEST_CASE("what differs between processes, and what some of them have to say, is one sentence everywhere") {

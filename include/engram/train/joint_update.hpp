@@ -5,8 +5,12 @@
 // unroll the replay takes its steps, the detector makes an update for each of them, and the memory goes through as many
 // steps of whole episodes of the replay as were lived. Nothing of it reaches the policy but the weights of the memory's
 // moving averages, and no gradient of the policy reaches the memory.
+//
+// Of several processes each acts in its shards and shows the others what was lived there, so that all have the whole
+// replay and train the same detector; of the memory each carries some shards, and keeps the episodes of their rows.
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -50,16 +54,17 @@ public:
         : acting(loop, policy, make, a),
           policy_(&policy),
           slow_(models.slow),
-          environments_(a.rollout.environments),
+          loop_(loop),
+          rollout_(a.rollout),
+          memory_rows_(s.memory.batch),
           start_(s.detector.start),
           detecting_(loop, *models.detector, make(1, 0)->info(),
-                     settings_of(s.detector, environments_, models.detects)),
+                     settings_of(s.detector, a.rollout.environments, models.detects)),
           episodes_(
               std::make_shared<lived_episodes<real>>(detecting_->lived(), play, s.memory.batch, models.slow->discount)),
           remembering_(loop, *models.fast, *models.slow, episodes_,
                        sequence_settings{s.memory.batch, std::min(s.memory.batch, this->shards_a_part())},
                        s.memory.optimiser) {
-        require(!loop.others, "phases.joint: training all at once is one process, not ", loop.process_count());
         remembering_->leave_out_below(s.memory.least_loss);
         if (!models.detects) return;
         const auto meter = std::make_shared<return_uncertainty<Backend>>(*models.detector, play.steps);
@@ -97,13 +102,13 @@ public:
     }
 
     /// The others' checkpoints have names of their own.
-    void save(safetensors& file) {
-        acting::save(file);
+    void save_whole(safetensors& file) {
         safetensors detector, memory;
         detecting_.save(detector);
         remembering_.save(memory);
         for (auto& [name, t] : detector.tensors) file.tensors[detector_part + name] = std::move(t);
         for (auto& [name, t] : memory.tensors) file.tensors[memory_part + name] = std::move(t);
+        if (loop_.others) collect_episodes();
         episodes_->each_part([&](const std::string& name, auto part) { save_bytes(file, name, part); });
     }
     void check(const safetensors& file) {
@@ -135,36 +140,108 @@ private:
         return part;
     }
 
+    /// What environments showed and did in an unroll, and what that gave, step by step: [T, rows, .].
+    struct lived_unroll {
+        std::vector<real> shown, action, reward, continues;
+        template <class Body>
+        void each(Body body) {
+            for (auto* part : {&shown, &action, &reward, &continues}) body(*part);
+        }
+    };
+    lived_unroll lived_in(const acting_shard<Backend>& shard) const {
+        lived_unroll all;
+        const auto block = [&](const char* name) {
+            std::vector<real> numbers;
+            for (const auto& b : shard.inputs.steps)
+                if (b.name == name) numbers.assign(b.data.begin(), b.data.end());
+            return numbers;
+        };
+        all.shown = block("observation"), all.action = block("action"), all.reward = block("reward");
+        all.continues.assign(shard.inputs.continues.data.begin(), shard.inputs.continues.data.end());
+        return all;
+    }
+
+    /// What was lived in the shards of a minibatch, in their order: in all of them, wherever they are carried.
+    std::vector<lived_unroll> lived_in_part(int minibatch) {
+        const auto mine = loop_.mine(this->shards_a_part());
+        std::vector<lived_unroll> own;
+        for (int i = 0; i < mine.count(); ++i) own.push_back(lived_in(this->shard(minibatch * mine.count() + i)));
+        if (!loop_.others) return own;
+        std::vector<real> sent;
+        for (auto& shard : own)
+            shard.each([&](std::vector<real>& part) { sent.insert(sent.end(), part.begin(), part.end()); });
+        const auto T = static_cast<std::size_t>(rollout_.unroll);
+        const std::size_t width = own[0].shown.size() / own[0].continues.size();
+        std::vector<lived_unroll> all;
+        const auto came = loop_.others->gather(std::as_bytes(std::span(sent)));
+        for (int rank = 0, i = 0; rank < loop_.process_count(); ++rank) {
+            const std::byte* from = came[static_cast<std::size_t>(rank)].data();
+            for (const int last = shards_of(rank, loop_.process_count(), mine.all).last; i < last; ++i) {
+                const int rows = rollout_.part(), first = first_row(i, mine.all, rows);
+                const std::size_t n = T * static_cast<std::size_t>(first_row(i + 1, mine.all, rows) - first);
+                all.emplace_back();
+                all.back().shown.resize(n * width);
+                for (auto* part : {&all.back().action, &all.back().reward, &all.back().continues}) part->resize(n);
+                all.back().each([&](std::vector<real>& part) {
+                    std::memcpy(part.data(), from, part.size() * sizeof(real));
+                    from += part.size() * sizeof(real);
+                });
+            }
+        }
+        return all;
+    }
+
     /// The detector sees every step of the unroll.
     void see() {
-        auto& first = this->shard(0);
-        const std::size_t steps =
-            first.inputs.continues.data.size() / static_cast<std::size_t>(first.behaviour.batch());
+        std::vector<lived_unroll> all;
+        for (int m = 0; m < rollout_.minibatches; ++m)
+            for (auto& shard : lived_in_part(m)) all.push_back(std::move(shard));
+        const auto T = static_cast<std::size_t>(rollout_.unroll);
         std::vector<real> shown, action, reward;
         std::vector<char> done;
-        for (std::size_t t = 0; t < steps; ++t) {
+        for (std::size_t t = 0; t < T; ++t) {
             shown.clear(), action.clear(), reward.clear(), done.clear();
-            for (int i = 0; i < this->shards(); ++i) {
-                const auto& inputs = this->shard(i).inputs;
-                const auto append = [&](const char* name, std::vector<real>& to) {
-                    for (const auto& block : inputs.steps) {
-                        if (block.name != name) continue;
-                        const auto row = block.data.subspan(t * (block.data.size() / steps), block.data.size() / steps);
-                        to.insert(to.end(), row.begin(), row.end());
-                    }
+            for (const auto& shard : all) {
+                const auto append = [&](const std::vector<real>& from, std::vector<real>& to) {
+                    const std::size_t n = from.size() / T;
+                    to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(t * n),
+                              from.begin() + static_cast<std::ptrdiff_t>((t + 1) * n));
                 };
-                append("observation", shown), append("action", action), append("reward", reward);
-                const auto all = inputs.continues.data;
-                for (std::size_t b = 0; b < all.size() / steps; ++b)
-                    done.push_back(all[t * (all.size() / steps) + b] == real(0));
+                append(shard.shown, shown), append(shard.action, action), append(shard.reward, reward);
+                const std::size_t n = shard.continues.size() / T;
+                for (std::size_t b = 0; b < n; ++b) done.push_back(shard.continues[t * n + b] == real(0));
             }
             detecting_->see(shown, action, reward, done);
             detecting_.iterate();
         }
     }
 
+    /// The episodes of the memory's rows that other processes carry.
+    void collect_episodes() {
+        const int all = remembering_->shards();
+        const auto rows_of = [&](int rank) {
+            const auto shards = shards_of(rank, loop_.process_count(), all);
+            return std::pair{first_row(shards.first, all, memory_rows_), first_row(shards.last, all, memory_rows_)};
+        };
+        std::vector<std::byte> sent;
+        const auto [first, last] = rows_of(loop_.others->rank());
+        episodes_->each_row_part(first, last,
+                                 [&](std::span<std::byte> part) { sent.insert(sent.end(), part.begin(), part.end()); });
+        const auto came = loop_.others->gather(sent);
+        for (int rank = 0; rank < loop_.process_count(); ++rank) {
+            const auto rows = rows_of(rank);
+            const std::byte* from = came[static_cast<std::size_t>(rank)].data();
+            episodes_->each_row_part(rows.first, rows.second, [&](std::span<std::byte> part) {
+                std::memcpy(part.data(), from, part.size());
+                from += part.size();
+            });
+        }
+    }
+
     const traced_agent<Backend>*policy_, *slow_;
-    int environments_;
+    loop_settings loop_;
+    rollout_settings rollout_;
+    int memory_rows_;
     std::int64_t start_;
     training_loop<detector_update<Backend>> detecting_;
     std::shared_ptr<lived_episodes<real>> episodes_;

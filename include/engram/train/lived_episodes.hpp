@@ -76,6 +76,15 @@ public:
         body("lived.observation", std::as_writable_bytes(std::span(observation_)));
         body("lived.target", std::as_writable_bytes(std::span(target_)));
     }
+    /// body(bytes) of the same of the rows first ... last - 1.
+    template <class Body>
+    void each_row_part(int first, int last, Body body) {
+        const auto rows = [&](auto& all, std::size_t each) {
+            body(std::as_writable_bytes(std::span(all).subspan(static_cast<std::size_t>(first) * each,
+                                                               static_cast<std::size_t>(last - first) * each)));
+        };
+        rows(kept_, 1), rows(observation_, steps() * width()), rows(target_, steps());
+    }
 
 private:
     struct episode {

@@ -19,10 +19,11 @@
 //
 // An iteration lets threads carry shards (by.each_shard), sums over all shards of all processes (by.sum_losses,
 // by.sum), steps the weights (by.step), counts time steps (by.steps) and notes numbers (by.note). Optional members:
-// save(file), check(file) and load(file) for what is no bytes; check throws, before anything changes, when the file
-// does not fit, load may, as long as nothing has changed; loaded(by) when all is back; settle(); describe(by) before a
-// window is taken; pause(), held while a checkpoint is made or read. Where one process learns and the others act for it
-// (one_process_learns): role(), and serve(), tell_to_stop() and told_to_stop() as those of `training`.
+// save(file), check(file) and load(file) for what is no bytes, and save_whole(file) for what every process has the
+// whole of; check throws, before anything changes, when the file does not fit, load may, as long as nothing has
+// changed; loaded(by) when all is back; settle(); describe(by) before a window is taken; pause(), held while a
+// checkpoint is made or read. Where one process learns and the others act for it (one_process_learns): role(), and
+// serve(), tell_to_stop() and told_to_stop() as those of `training`.
 //
 // Laws, of every Update (tests/train/updates.cpp): what was saved, loaded and goes on has the bits of what went on; any
 // number of threads gives the same bits at equal shards; an update with a number that is not finite changes no weight.
@@ -229,12 +230,19 @@ public:
     explicit training_loop(const loop_settings& s, What&&... what)
         : update_(own(s), std::forward<What>(what)...),
           context_(learnt_by_one ? alone(s) : own(s), update_.optimiser(), update_.store()),
-          others_(own(s).others) {
+          others_(own(s).others),
+          several_(s.others) {
         empty_window();
     }
 
     void iterate() override {
-        update_.iterate(context_);
+        try {
+            update_.iterate(context_);
+        } catch (const error& problem) {
+            // What all do alike all find alike.
+            if (!replicated || !several_) throw;
+            throw agreed_error(problem.what());
+        }
         ++context_.iterations;
         ++context_.window.iterations;
     }
@@ -276,6 +284,7 @@ public:
         update_.each_part([&](const std::string& name, std::span<std::byte> part) { save_bytes(mine, name, part); });
         if constexpr (requires { update_.save(mine); }) update_.save(mine);
         add_parts(file, others_, std::move(mine));
+        if constexpr (requires { update_.save_whole(file); }) update_.save_whole(file);
     }
 
     void load(const safetensors& file) override {
@@ -346,6 +355,7 @@ private:
     Update update_;
     training_context<backend> context_;
     processes* others_;  // with a part of every checkpoint
+    bool several_;       // do this
 };
 
 }  // namespace engram
