@@ -60,12 +60,12 @@ public:
         summary["sequences"] = training_.steps() / run_.source->info().steps;
         summary["program_bytes"] = training_->memory();
     }
-    /// Scores every level, in the first process alone; false when it was interrupted.
+    /// Scores every level, together with `others`; false when it was interrupted.
     /// The generating model holds the moving averages already.
     bool evaluate(int sequences, const run_paths&, json& summary, processes* others) {
-        if (others && others->rank() > 0) return true;
         training_.settle();
-        return evaluate_levels(run_, {}, sequences, static_cast<std::uint64_t>(config_.seed), interrupted, summary);
+        return evaluate_levels(run_, {}, sequences, static_cast<std::uint64_t>(config_.seed), interrupted, summary,
+                               others);
     }
 
 private:

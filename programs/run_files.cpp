@@ -189,11 +189,11 @@ bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& le
 }
 
 bool evaluate_levels(prepared_sequences& run, const std::vector<std::string>& levels, int sequences, std::uint64_t seed,
-                     const std::function<bool()>& stop, json& summary) {
+                     const std::function<bool()>& stop, json& summary, processes* others) {
     if (!summary.contains("levels") || !summary["levels"].is_object()) summary["levels"] = json::object();
     const auto& info = run.source->info();
     for (const std::string& level : levels.empty() ? info.levels : levels) {
-        const auto score = run.score(level, sequences, seed, stop);
+        const auto score = run.score(level, sequences, seed, stop, others);
         if (score.sequences == 0) return false;
         json& out = summary["levels"][level];
         out = {{"episodes", score.sequences},

@@ -76,12 +76,12 @@ public:
     void describe_training(json& summary) const {
         summary["sequences"] = training_.steps() / run_.source->info().steps;
     }
-    /// Scores every level, in the first process alone; false when it was interrupted.
+    /// Scores every level, together with `others`; false when it was interrupted.
     bool evaluate(int sequences, const run_paths&, json& summary, processes* others) {
-        if (others && others->rank() > 0) return true;
         training_.settle();
         run_.share_weights(training_->learner(0));
-        return evaluate_levels(run_, {}, sequences, static_cast<std::uint64_t>(config_.seed), interrupted, summary);
+        return evaluate_levels(run_, {}, sequences, static_cast<std::uint64_t>(config_.seed), interrupted, summary,
+                               others);
     }
 
 private:

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include <engram/evaluate/answers.hpp>
 #include <engram/program/launch.hpp>
 
 #include "every_update.hpp"
@@ -92,6 +93,44 @@ TEST_CASE("detector, memory and policy at once") {
     iterate(*run.loop, 6);
     CHECK(saved(*run.loop).values<std::int64_t>("joint.memory.trainer.counters", {4})[0] > 0);  // there are episodes
     for (const int half : {2, 6}) is_one_run([](const loop_settings& loop) { return phases(loop, true); }, half);
+}
+
+TEST_CASE("several processes play some of the sequences each and have the score of one") {
+    const auto same_scores = [](auto make, int rows, int sequences) {
+        const auto alone = make(nullptr, rows)->score("train", sequences, 7);
+        CHECK(alone.sequences == sequences);
+        for (const int count : {2, 3, 8}) {
+            std::vector<sequence_score> scores(static_cast<std::size_t>(count));
+            as_processes(count, [&](processes& self) {
+                const auto player = make(&self, rows);
+                scores[static_cast<std::size_t>(self.rank())] = player->score("train", sequences, 7);
+                const auto stop = [&] { return self.rank() == 1; };
+                CHECK(player->score("train", sequences, 7, stop).sequences == 0);
+            });
+            for (const auto& score : scores) {
+                CHECK(score.sequences == sequences);
+                CHECK(score.mean == alone.mean);
+                CHECK(score.standard_error == alone.standard_error);
+                CHECK(score.divergence == alone.divergence);
+                CHECK(score.log_likelihood == alone.log_likelihood);
+                for (const auto part : {&sequence_score::before, &sequence_score::recall, &sequence_score::first_sight})
+                    CHECK(doctest::toString(score.*part) == doctest::toString(alone.*part));
+            }
+        }
+    };
+    using generative = device_run::generative<mlp, ntm>;
+    const auto model = generative::trace<backend>(device_run::small_settings<generative>(),
+                                                  shape_of(device_run::task->info()), 1, purpose::generating);
+    const auto player = [&](processes* others, int rows) {
+        return std::make_unique<sequence_player<backend>>(model, device_run::task, rows, others);
+    };
+    for (const auto& [rows, sequences] : {std::pair{5, 12}, std::pair{2, 2}}) same_scores(player, rows, sequences);
+    const auto source = device_run::copying();
+    const auto answering = device_run::truncated::trace<backend>(device_run::unrolled(), shape_of(source->info()), 1);
+    const auto answers = [&](processes* others, int rows) {
+        return std::make_unique<answer_player<backend>>(answering, source, rows, others);
+    };
+    for (const auto& [rows, sequences] : {std::pair{5, 12}, std::pair{2, 2}}) same_scores(answers, rows, sequences);
 }
 
 TEST_CASE("what is not divided is refused, and what is not finite is said alike by all") {

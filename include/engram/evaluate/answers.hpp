@@ -9,7 +9,7 @@
 // A model goes through the sequences piece by piece with its states carried, so that memory does not grow with T; a
 // piece is a rollout or an unroll of the model, or the whole sequence where it was trained on that. A MemUP model
 // answers step k from m_k. The sequences depend on the seed and the level alone, and are none of those of training;
-// mean and standard error are over sequences.
+// mean and standard error are over sequences. Several processes play some rows of every batch each.
 
 #include <algorithm>
 #include <cmath>
@@ -39,39 +39,44 @@ template <class Backend>
 class answer_player {
 public:
     /// `model`: traced for generating if it was trained by MemUP, any trace otherwise.
-    answer_player(const traced_agent<Backend>& model, std::shared_ptr<const sequence_source> source, int rows)
+    answer_player(const traced_agent<Backend>& model, std::shared_ptr<const sequence_source> source, int rows,
+                  processes* others = nullptr)
         : model_(&model),
+          others_(others),
+          mine_(rows_to_play(others, rows)),
           source_(std::move(source)),
           piece_(piece_of(model, source_->info())),
-          play_(*model.g, model.store, {.steps = piece_, .batch = rows}, {model.logits}),
-          rows_(source_, source_->info().levels.front(), 0, rows, 0, rows) {
+          play_(*model.g, model.store, plan_to_play(piece_, mine_), {model.logits}),
+          rows_(source_, source_->info().levels.front(), 0, play_.options().batch, mine_.first, rows) {
         require(has_answers(source_->info()), source_->info().name, ": its answers are neither classes nor numbers");
     }
 
-    /// Scores `count` sequences of a level; none when `stop`, asked before every batch, says so.
+    /// Scores `count` sequences of a level; none when `stop`, asked before every batch, says so to some process.
     sequence_score score(const std::string& level, int count, std::uint64_t seed,
                          const std::function<bool()>& stop = {}) {
         require(count > 0, "evaluation: expected at least one sequence, got ", count);
         sequence_score s;
         s.level = level;
         s.unit = info().classes > 0 ? "% right" : "mean squared error";
-        std::vector<double> values;
-        for (int done = 0; done < count; done += rows_.rows()) {
-            if (stop && stop()) return s;
+        std::vector<std::vector<double>> own;
+        bool stopped = mine_.count() == 0 && stop && stop();
+        for (int done = 0; done < count && mine_.count() > 0; done += mine_.all) {
+            if ((stopped = stop && stop())) break;
             std::vector<double> sum(static_cast<std::size_t>(rows_.rows()), 0), judged(sum);
-            play(level, seed, done / rows_.rows(), [&](int b, const given_answer& a) {
+            play(level, seed, done / mine_.all, [&](int b, const given_answer& a) {
                 sum[static_cast<std::size_t>(b)] +=
                     info().classes > 0 ? 100.0 * (a.given == a.wanted) : (a.given - a.wanted) * (a.given - a.wanted);
                 ++judged[static_cast<std::size_t>(b)];
             });
-            for (std::size_t b = 0; b < sum.size() && static_cast<int>(values.size()) < count; ++b)
-                values.push_back(sum[b] / std::max(1.0, judged[b]));
+            for (int b = 0; b < rows_.rows() && done + mine_.first + b < count; ++b) {
+                const auto i = static_cast<std::size_t>(b);
+                own.push_back({static_cast<double>(done + mine_.first + b), sum[i] / std::max(1.0, judged[i])});
+            }
         }
-        s.sequences = count;
-        for (const double v : values) s.mean += v / count;
-        double squares = 0;
-        for (const double v : values) squares += (v - s.mean) * (v - s.mean);
-        if (count > 1) s.standard_error = std::sqrt(squares / (count - 1) / count);
+        if (any_of_them(others_, stopped)) return s;
+        std::vector<double> values;
+        for (const auto& row : in_order_of_sequences(others_, own)) values.push_back(row[0]);
+        judge(s, values);
         return s;
     }
 
@@ -108,6 +113,8 @@ private:
     }
 
     const traced_agent<Backend>* model_;
+    processes* others_;
+    shard_range mine_;  // rows of a batch
     std::shared_ptr<const sequence_source> source_;
     int piece_;
     program<Backend> play_;

@@ -8,8 +8,10 @@
 //                frame), before that of all other steps, first_sight that of the repeated frames when they were new
 //   supervised   mean = wrong bits a sequence, a logit above 0 standing for 1
 //
-// The sequences depend on the seed and the level alone, and are none of those of training.
+// The sequences depend on the seed and the level alone, and are none of those of training. Several processes play some
+// rows of every batch each, and have the score of one.
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -39,20 +41,51 @@ struct sequence_drawing {
     int read_width = 0, write_width = 0;
 };
 
+/// The rows of a batch that this process plays; it has a plan for one row where it plays none.
+inline shard_range rows_to_play(processes* others, int batch) {
+    return others ? shards_of(others->rank(), others->count(), batch) : shard_range{0, batch, batch};
+}
+inline plan_options plan_to_play(int steps, const shard_range& rows) {
+    return {.steps = steps, .batch = std::max(1, rows.count()), .first_row = rows.first};
+}
+
+/// Numbers of all sequences, in order of these, at every process; `own` are some sequences' numbers, each behind that
+/// of its sequence.
+inline std::vector<std::vector<double>> in_order_of_sequences(processes* others,
+                                                              const std::vector<std::vector<double>>& own) {
+    auto all = rows_of_all(others, own);
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a[0] < b[0]; });
+    for (auto& row : all) row.erase(row.begin());
+    return all;
+}
+
+/// Fills mean and standard error.
+inline void judge(sequence_score& s, const std::vector<double>& values) {
+    const auto count = static_cast<int>(values.size());
+    s.sequences = count;
+    for (const double v : values) s.mean += v / count;
+    double squares = 0;
+    for (const double v : values) squares += (v - s.mean) * (v - s.mean);
+    if (count > 1) s.standard_error = std::sqrt(squares / (count - 1) / count);
+}
+
 /// Plays sequences on a model that was traced for generating (supervised models: any trace).
 template <class Backend>
 class sequence_player {
 public:
     using real = typename Backend::real;
 
-    sequence_player(const traced_agent<Backend>& model, std::shared_ptr<const sequence_source> source, int rows)
+    sequence_player(const traced_agent<Backend>& model, std::shared_ptr<const sequence_source> source, int rows,
+                    processes* others = nullptr)
         : model_(&model),
-          play_(*model.g, model.store, {.steps = source->info().steps, .batch = rows}, outputs(model)),
+          others_(others),
+          mine_(rows_to_play(others, rows)),
+          play_(*model.g, model.store, plan_to_play(source->info().steps, mine_), outputs(model)),
           batch_(play_, std::move(source)) {}
 
     program<Backend>& played() { return play_; }
 
-    /// Scores `count` sequences of a level; none when `stop`, asked before every batch, says so.
+    /// Scores `count` sequences of a level; none when `stop`, asked before every batch, says so to some process.
     sequence_score score(const std::string& level, int count, std::uint64_t seed,
                          const std::function<bool()>& stop = {}) {
         require(count > 0, "evaluation: expected at least one sequence, got ", count);
@@ -61,12 +94,12 @@ public:
         sequence_score s{level, model_->generative ? "nats" : "wrong bits a sequence", 0, 0, 0, {}, {}};
         s.divergence.resize(model_->generative ? static_cast<std::size_t>(T) : 0);
         s.log_likelihood.resize(s.divergence.size());
-        std::vector<double> values;
-        double first = 0, recall = 0, before = 0;
-        std::int64_t repeats = 0, recalled = 0, fresh = 0;
+        // Of every sequence: wrong bits, or KL and log-likelihood and origin of its steps.
+        std::vector<std::vector<double>> own;
+        bool stopped = mine_.count() == 0 && stop && stop();
         use_prior_from(T);
-        for (int done = 0; done < count; done += batch_.rows()) {
-            if (stop && stop()) return s;
+        for (int done = 0; done < count && mine_.count() > 0; done += mine_.all) {
+            if ((stopped = stop && stop())) break;
             play(level, seed, static_cast<std::uint64_t>(done));
             // Asked for once a batch, since a device copies them then.
             operand<const real> kl_of, log_p_of, logits;
@@ -76,34 +109,45 @@ public:
             } else {
                 logits = play_.output(model_->logits);
             }
-            for (int b = 0; b < std::min(batch_.rows(), count - done); ++b) {
+            for (int b = 0; b < mine_.count() && done + mine_.first + b < count; ++b) {
+                auto& row = own.emplace_back(1, done + mine_.first + b);
                 if (!model_->generative) {
-                    values.push_back(wrong_bits(logits, b));
+                    row.push_back(wrong_bits(logits, b));
                     continue;
                 }
-                double total = 0;
-                for (int t = 0; t < T; ++t) {
-                    const double kl = at(kl_of, t, b);
-                    const double log_p = at(log_p_of, t, b);
-                    total += kl - log_p;
-                    s.divergence[static_cast<std::size_t>(t)] += kl / count;
-                    s.log_likelihood[static_cast<std::size_t>(t)] += log_p / count;
-                    const int origin = batch_.origin(b)[static_cast<std::size_t>(t)];
-                    const bool recalls = info().recall >= 0 ? t >= info().recall : origin >= 0;
-                    (recalls ? recall : before) += kl;
-                    ++(recalls ? recalled : fresh);
-                    if (!recalls || origin < 0) continue;
-                    first += at(kl_of, origin, b);
-                    ++repeats;
-                }
-                values.push_back(total);
+                for (int t = 0; t < T; ++t)
+                    for (const double x : {at(kl_of, t, b), at(log_p_of, t, b),
+                                           static_cast<double>(batch_.origin(b)[static_cast<std::size_t>(t)])})
+                        row.push_back(x);
             }
         }
-        s.sequences = count;
-        for (const double v : values) s.mean += v / count;
-        double squares = 0;
-        for (const double v : values) squares += (v - s.mean) * (v - s.mean);
-        if (count > 1) s.standard_error = std::sqrt(squares / (count - 1) / count);
+        if (any_of_them(others_, stopped)) return s;
+        std::vector<double> values;
+        double first = 0, recall = 0, before = 0;
+        std::int64_t repeats = 0, recalled = 0, fresh = 0;
+        for (const auto& row : in_order_of_sequences(others_, own)) {
+            if (!model_->generative) {
+                values.push_back(row[0]);
+                continue;
+            }
+            double total = 0;
+            for (int t = 0; t < T; ++t) {
+                const auto k = static_cast<std::size_t>(t);
+                const double kl = row[3 * k], log_p = row[3 * k + 1];
+                total += kl - log_p;
+                s.divergence[k] += kl / count;
+                s.log_likelihood[k] += log_p / count;
+                const auto origin = static_cast<int>(row[3 * k + 2]);
+                const bool recalls = info().recall >= 0 ? t >= info().recall : origin >= 0;
+                (recalls ? recall : before) += kl;
+                ++(recalls ? recalled : fresh);
+                if (!recalls || origin < 0) continue;
+                first += row[3 * static_cast<std::size_t>(origin)];
+                ++repeats;
+            }
+            values.push_back(total);
+        }
+        judge(s, values);
         if (recalled > 0) {
             s.before = before / static_cast<double>(fresh);
             s.recall = recall / static_cast<double>(recalled);
@@ -145,7 +189,7 @@ private:
     const sequence_info& info() const { return batch_.source().info(); }
 
     void play(const std::string& level, std::uint64_t seed, std::uint64_t first) {
-        batch_.draw(level, evaluation_seed(seed, level), first);
+        batch_.draw(level, evaluation_seed(seed, level), first + static_cast<std::uint64_t>(mine_.first));
         play_.replay_count() = first;
         play_.forward();
     }
@@ -169,6 +213,8 @@ private:
     }
 
     const traced_agent<Backend>* model_;
+    processes* others_;
+    shard_range mine_;  // rows of a batch
     program<Backend> play_;
     sequence_batch<Backend> batch_;
 };

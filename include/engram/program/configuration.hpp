@@ -140,9 +140,9 @@ struct prepared_sequences {
     virtual bool generates() const = 0;
     /// What is judged gets what a checkpoint holds of it.
     virtual void load_weights(const safetensors& file) = 0;
-    /// score() of sequence_player or answer_player.
+    /// score() of sequence_player or answer_player; `others` play with this process.
     virtual sequence_score score(const std::string& level, int sequences, std::uint64_t seed,
-                                 const std::function<bool()>& stop) = 0;
+                                 const std::function<bool()>& stop, processes* others = nullptr) = 0;
     /// draw() of sequence_player, of `rows` sequences.
     virtual sequence_drawing draw(const std::string& level, std::uint64_t seed, int rows, int alone_from) = 0;
     /// What it answers at the judged steps of `rows` sequences, each with its row, step by step.

@@ -52,11 +52,11 @@ struct prepared_model final : prepared_sequences {
     }
 
     bool generates() const override { return generating.generative.has_value(); }
-    sequence_score score(const std::string& level, int sequences, std::uint64_t seed,
-                         const std::function<bool()>& stop) override {
+    sequence_score score(const std::string& level, int sequences, std::uint64_t seed, const std::function<bool()>& stop,
+                         processes* others) override {
         const int rows = std::min(sequences, 50);
-        return gives_answers() ? answers_of(rows).score(level, sequences, seed, stop)
-                               : player_of(rows).score(level, sequences, seed, stop);
+        return gives_answers() ? answers_of(rows, others).score(level, sequences, seed, stop)
+                               : player_of(rows, others).score(level, sequences, seed, stop);
     }
     sequence_drawing draw(const std::string& level, std::uint64_t seed, int rows, int alone_from) override {
         return player_of(rows).draw(level, seed, alone_from);
@@ -74,16 +74,21 @@ private:
     struct planned {
         std::unique_ptr<Player> player;
         int rows = 0;
+        processes* others = nullptr;
     };
 
-    sequence_player<Backend>& player_of(int rows) { return planned_for(player_, rows); }
-    answer_player<Backend>& answers_of(int rows) { return planned_for(answers_, rows); }
+    sequence_player<Backend>& player_of(int rows, processes* others = nullptr) {
+        return planned_for(player_, rows, others);
+    }
+    answer_player<Backend>& answers_of(int rows, processes* others = nullptr) {
+        return planned_for(answers_, rows, others);
+    }
     /// Planned once for all levels.
     template <class Player>
-    Player& planned_for(planned<Player>& p, int rows) {
-        if (!p.player || p.rows != rows) {
-            p.player = std::make_unique<Player>(generating, source, rows);
-            p.rows = rows;
+    Player& planned_for(planned<Player>& p, int rows, processes* others) {
+        if (!p.player || p.rows != rows || p.others != others) {
+            p.player = std::make_unique<Player>(generating, source, rows, others);
+            p.rows = rows, p.others = others;
         }
         return *p.player;
     }

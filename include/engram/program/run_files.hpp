@@ -65,7 +65,7 @@ bool evaluate_levels(const prepared_run& run, const std::vector<std::string>& le
                      const std::function<bool()>& stop, json& summary, processes* others = nullptr);
 /// The same for sequences; with the first held-out level's KL a step and ELBO for generative models.
 bool evaluate_levels(prepared_sequences& run, const std::vector<std::string>& levels, int sequences, std::uint64_t seed,
-                     const std::function<bool()>& stop, json& summary);
+                     const std::function<bool()>& stop, json& summary, processes* others = nullptr);
 /// One episode with what the memory read, where the agent has one that tells and the task has trials.
 bool record_retrieval(const prepared_run& run, const std::string& ablation, std::uint64_t seed,
                       const std::string& path);
