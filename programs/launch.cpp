@@ -223,7 +223,7 @@ public:
                   &own.request);
     }
     std::optional<letter> take() override {
-        work();  // whoever looks for letters lives
+        watch();
         forget_sent(false);
         int found = 0, size = 0;
         MPI_Message came;
@@ -232,7 +232,9 @@ public:
         if (!found) return {};
         MPI_Get_count(&status, MPI_BYTE, &size);
         letter own{status.MPI_SOURCE, std::vector<std::byte>(static_cast<std::size_t>(size))};
-        MPI_Mrecv(own.content.data(), size, MPI_BYTE, &came, MPI_STATUS_IGNORE);
+        MPI_Request whole = MPI_REQUEST_NULL;  // of a long letter only the beginning is there
+        MPI_Imrecv(own.content.data(), size, MPI_BYTE, &came, &whole);
+        wait({&whole, 1});
         return own;
     }
 
@@ -273,6 +275,10 @@ private:
     }
 
     void wait(std::span<MPI_Request> requests) {
+        until_all_are_done(requests);
+        met_ = awake();
+    }
+    void until_all_are_done(std::span<MPI_Request> requests) {
         int done = 0;
         const auto ask = [&] {
             MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
@@ -293,8 +299,19 @@ private:
             if (now - begun < std::min(0.1, patience_ / 10)) continue;
             if (clock::now() >= next_sign_) show_sign(0);
             take_signs(now);
-            judge(begun, now);
+            judge_the_silent(begun, now);
+            // All live and wait: what was sent does not arrive.
+            if (now - std::max(begun, worked_) > patience_ + 6 + 3 * (rank_ > 0))
+                give_up(rank_, "has received nothing from processes that live");
         }
+    }
+    /// Of a process that looks for letters, which lives, waits for nobody in particular, and may yet wait for ever.
+    void watch() {
+        const double now = awake();
+        if (clock::now() < next_sign_) return;
+        show_sign(1);
+        take_signs(now);
+        judge_the_silent(met_, now);
     }
 
     /// Seconds, but none of those in which this process itself was stopped, as a job is that others suspend.
@@ -337,7 +354,7 @@ private:
 
     /// Ends the job when a process has been silent for too long. The first one of those that are not says so; the
     /// others give it three seconds.
-    void judge(double begun, double now) const {
+    void judge_the_silent(double begun, double now) const {
         int silent = -1, speaker = -1;
         for (int r = 0; r < count_; ++r) {
             const double last = std::max(begun, heard_[static_cast<std::size_t>(r)]);
@@ -350,9 +367,6 @@ private:
         const double late = speaker == rank_ ? 0 : 3;
         if (silent >= 0 && now - std::max(begun, heard_[static_cast<std::size_t>(silent)]) > patience_ + late)
             give_up(silent, "has given no sign of life");
-        // All live and wait: what was sent does not arrive.
-        if (now - std::max(begun, worked_) > patience_ + 6 + 3 * (rank_ > 0))
-            give_up(rank_, "has received nothing from processes that live");
     }
     [[noreturn]] void give_up(int rank, const char* what) const {
         const auto& host = hosts_[static_cast<std::size_t>(rank)];
@@ -374,7 +388,7 @@ private:
     std::vector<int> shown_, taken_;     // signs, to and from each
     std::vector<double> heard_;          // when each was last heard of
     double worked_ = 0;                  // and any one that works
-    double awake_ = 0;
+    double awake_ = 0, met_ = 0;         // this one; when it last had what it had waited for
     clock::time_point looked_ = clock::now(), next_sign_ = in_a_while();
     std::thread::id thread_ = std::this_thread::get_id();
 };

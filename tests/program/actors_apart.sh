@@ -1,7 +1,8 @@
 #!/bin/sh
 # actors_apart.sh BIN FOLDER: mpirun starts one process that learns and others that act for it. Which weights act is a
 # matter of time, so no bits are compared: what two actors began four take up, then one process by itself; a killed actor
-# ends the job, SIGTERM stops it with a checkpoint, and either run goes on; what is wrong is one sentence.
+# ends the job, SIGTERM stops it with a checkpoint, and either run goes on; one that hangs ends the job by name, whether it
+# learns or acts; what is wrong is one sentence.
 set -eu
 bin=$1 folder=$2 name=actors_apart.sh
 . "$(dirname "$0")/several_processes.sh"
@@ -23,33 +24,56 @@ grep -q '"finished": true' "$apart/summary.json" || fail "the run has not finish
 apart_until 5 4 6400 --resume
 "$bin/$program" train --resume --quiet --actors 0 --threads 3 --steps 8000 --out "$apart"
 [ "$(column "$apart" step)" = 8000 ] || fail "a run that was taken up ended at step $(column "$apart" step)"
-for signal in KILL TERM; do
+# Begins a run of two actors, and waits until there is a checkpoint.
+begin_long() { # steps, further arguments
     rm -rf "$apart"
-    apart_until 3 2 400000 $together --checkpoint-every 800 > "$folder/said" 2>&1 &
+    apart_until 3 2 "$@" $together --checkpoint-every 800 > "$folder/said" 2>&1 &
     job=$! waited=0
     until [ -e "$apart/checkpoint/latest.safetensors" ]; do
         sleep 0.01
         waited=$((waited + 1))
         [ $waited -lt 6000 ] || fail "no checkpoint after a minute: $(cat "$folder/said")"
     done
-    victim=
+}
+# The process of a rank that trains into $apart; mpirun's for a rank of -1.
+process_of() {
     for process in /proc/[0-9]*; do
         case $(tr '\0' ' ' 2> /dev/null < "$process/cmdline") in
-            "mpirun "*"--out $apart "*) [ $signal = KILL ] || victim=${process#/proc/} ;;
+            "mpirun "*"--out $apart "*) [ "$1" != -1 ] || echo "${process#/proc/}" ;;
             "$bin/$program "*"--out $apart "*)
-                [ $signal = TERM ] || ! tr '\0' '\n' 2> /dev/null < "$process/environ" | grep -qx 'OMPI_COMM_WORLD_RANK=2\|PMI_RANK=2' ||
-                    victim=${process#/proc/} ;;
+                ! tr '\0' '\n' 2> /dev/null < "$process/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$1\|PMI_RANK=$1" ||
+                    echo "${process#/proc/}" ;;
         esac
     done
+}
+for signal in KILL TERM; do
+    begin_long 400000
+    if [ $signal = KILL ]; then victim=$(process_of 2); else victim=$(process_of -1); fi
     [ -n "$victim" ] || fail "the process to end was not found"
     kill -$signal "$victim"
     status=0
     wait $job || status=$?
+    job=
     [ "$status" != 0 ] || fail "a job ended with 0 after SIG$signal"
     [ $signal = KILL ] || [ "$(grep -c 'interrupted at step' "$folder/said")" = 1 ] || fail "SIGTERM: $(cat "$folder/said")"
     step=$(column "$apart" step)
     launch 3 "$bin/$program" train --resume --quiet --steps $((step + 800)) --out "$apart"
     grep -q '"finished": true' "$apart/summary.json" || fail "a run that was ended by SIG$signal is not taken up"
+done
+
+# All wait for letters, of the one that learns or of one that acts.
+for rank in 0 2; do
+    begin_long 100000000 --patience 4
+    kill -STOP "$(process_of $rank)" || fail "process $rank was not found"
+    began=$(date +%s) status=0
+    wait $job || status=$?
+    job=
+    took=$(($(date +%s) - began))
+    [ "$status" != 0 ] || fail "a job whose process $rank hangs ended with 0"
+    [ "$took" -ge 3 ] && [ "$took" -le 20 ] || fail "a job whose process $rank hangs ended after $took seconds: $(cat "$folder/said")"
+    [ "$(grep -c "engram: process $rank .*no sign of life for 4 seconds" "$folder/said")" = 1 ] ||
+        fail "that process $rank hangs is not said once: $(cat "$folder/said")"
+    echo "process $rank hangs: the job ended with $status after $took seconds"
 done
 
 # One sentence, once, and exit code 2.
