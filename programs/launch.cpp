@@ -145,6 +145,7 @@ public:
     }
     /// Once all have come here nobody shows a sign of life any more, and those under way are taken.
     ~mpi_processes() override {
+        devices.reset();
         connected() = nullptr;
         (void)gather({});
         const time_limit limit(patience_);
@@ -223,7 +224,7 @@ public:
                   &own.request);
     }
     std::optional<letter> take() override {
-        watch();
+        watch(1);
         forget_sent(false);
         int found = 0, size = 0;
         MPI_Message came;
@@ -236,6 +237,13 @@ public:
         MPI_Imrecv(own.content.data(), size, MPI_BYTE, &came, &whole);
         wait({&whole, 1});
         return own;
+    }
+
+    void keep_watch(bool begins) override {
+        if (std::this_thread::get_id() != thread_) return;
+        watch(0);
+        if (begins) watched_since_ = awake();
+        nothing_came_since(std::max(watched_since_, worked_), awake());
     }
 
     /// The processes of this program; null before they are connected.
@@ -300,16 +308,19 @@ private:
             if (clock::now() >= next_sign_) show_sign(0);
             take_signs(now);
             judge_the_silent(begun, now);
-            // All live and wait: what was sent does not arrive.
-            if (now - std::max(begun, worked_) > patience_ + 6 + 3 * (rank_ > 0))
-                give_up(rank_, "has received nothing from processes that live");
+            nothing_came_since(std::max(begun, worked_), now);
         }
     }
-    /// Of a process that looks for letters, which lives, waits for nobody in particular, and may yet wait for ever.
-    void watch() {
+    /// All live and wait: what was sent does not arrive.
+    void nothing_came_since(double begun, double now) const {
+        if (now - begun > patience_ + 6 + 3 * (rank_ > 0))
+            give_up(rank_, "has received nothing from processes that live");
+    }
+    /// Of a process that waits for what comes on other ways: it lives, and may yet wait for ever.
+    void watch(char works) {
         const double now = awake();
         if (clock::now() < next_sign_) return;
-        show_sign(1);
+        show_sign(works);
         take_signs(now);
         judge_the_silent(met_, now);
     }
@@ -389,6 +400,7 @@ private:
     std::vector<double> heard_;          // when each was last heard of
     double worked_ = 0;                  // and any one that works
     double awake_ = 0, met_ = 0;         // this one; when it last had what it had waited for
+    double watched_since_ = 0;
     clock::time_point looked_ = clock::now(), next_sign_ = in_a_while();
     std::thread::id thread_ = std::this_thread::get_id();
 };

@@ -8,8 +8,11 @@
 // graph. What the host gives and takes passes through pinned windows: inputs are sent at the start of a sweep, states
 // and outputs are fetched when they are asked for, which waits.
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <thread>
 
 #include <engram/device/executor.hpp>
 #include <engram/device/host_windows.hpp>
@@ -111,6 +114,7 @@ public:
                    "cudaMemcpyAsync");
     }
     void download(const Real* device, Real* host, std::ptrdiff_t count) {
+        look_until_idle();
         check_cuda(cudaMemcpyAsync(host, device, bytes(count), cudaMemcpyDeviceToHost, stream_), who(),
                    "cudaMemcpyAsync");
         check_cuda(cudaStreamSynchronize(stream_), who(), "cudaStreamSynchronize");
@@ -150,6 +154,7 @@ public:
     }
     double fetch(const double* scalar) {
         double value = 0;
+        look_until_idle();
         check_cuda(cudaMemcpyAsync(&value, scalar, sizeof value, cudaMemcpyDeviceToHost, stream_), who(),
                    "cudaMemcpyAsync");
         wait();
@@ -164,6 +169,7 @@ public:
     void check() {}
     /// Waits for the device and says what its kernels found wrong.
     void wait() {
+        look_until_idle();
         std::vector<int> raised(sentences_.size());
         if (!raised.empty())
             check_cuda(cudaMemcpyAsync(raised.data(), alarms_.data(), raised.size() * sizeof(int),
@@ -219,6 +225,15 @@ public:
             op, "cublasGemmStridedBatchedEx");
     }
 
+    // --- what others do on the stream, or have to be asked for ---
+    /// call(stream): what a library puts on the stream.
+    template <class Call>
+    void call(const Call& call) {
+        call(stream_);
+    }
+    /// Is called again and again, the first time with true, while the host waits for the device.
+    void watch(std::function<void(bool)> look) { look_ = std::move(look); }
+
     // --- replays ---
     /// Runs `body`, from the second time on as a graph, as long as it touches the same `resources`.
     template <class Resources, class Body>
@@ -258,6 +273,7 @@ public:
     }
 
 private:
+    static constexpr int looks_at_once = 2000;
     static constexpr std::size_t places = 256, workspace_bytes = std::size_t{32} << 20;
     static constexpr int sweeps = 5;  // forward, backward, update, a caller's own, what shards add up
 
@@ -269,8 +285,21 @@ private:
 
     static const char* who() { return "device"; }
     void move(void* to, const void* from, std::size_t count) {
+        look_until_idle();
         check_cuda(cudaMemcpyAsync(to, from, count, cudaMemcpyDefault, stream_), who(), "cudaMemcpyAsync");
         check_cuda(cudaStreamSynchronize(stream_), who(), "cudaStreamSynchronize");
+    }
+    /// Where somebody wants to look while the host waits, it waits here: a copy to memory that is not pinned would
+    /// block.
+    void look_until_idle() {
+        if (!look_) return;
+        for (int tries = 0;; ++tries) {
+            const cudaError_t state = cudaStreamQuery(stream_);
+            if (state != cudaErrorNotReady) return check_cuda(state, who(), "cudaStreamQuery");
+            if (tries < looks_at_once) continue;
+            look_(tries == looks_at_once);
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
+        }
     }
     static std::size_t bytes(std::ptrdiff_t count) { return static_cast<std::size_t>(count) * sizeof(Real); }
     cublasComputeType_t computed_in() const {
@@ -292,6 +321,7 @@ private:
     device_array<int> alarms_;
     device_array<std::uint64_t> counter_;
     device_array<char> workspace_;
+    std::function<void(bool)> look_;
     std::size_t used_scalars_ = 0;
     std::vector<std::string> sentences_;
     host_windows<Real, pinned_vector<Real>> windows_;

@@ -166,6 +166,7 @@ public:
     /// As wait(), where that takes no time.
     void check() { wait(); }
     void wait() {
+        if (look_) look_(true);
         for (auto& a : alarms_)
             if (std::exchange(a.raised, 0)) fail(a.what);
     }
@@ -218,6 +219,15 @@ public:
 
     /// Kernels and products that a device would have run so far; copies and clears do not count.
     std::int64_t launches() const { return launches_; }
+
+    // --- what others do on the stream, or have to be asked for ---
+    /// call(stream): what a library puts on the stream of a device, here a null pointer.
+    template <class Call>
+    void call(const Call& call) {
+        issue([call] { call(nullptr); });
+    }
+    /// Is called again and again, the first time with true, while the host waits for the device.
+    void watch(std::function<void(bool)> look) { look_ = std::move(look); }
 
     // --- replays ---
     /// Runs `body`, from the second time on as a list of what it does, as long as it touches the same `resources`.
@@ -289,6 +299,7 @@ private:
     host_windows<Real, std::vector<Real>> windows_;
     std::uint64_t counter_ = 0;
     std::int64_t launches_ = 0;
+    std::function<void(bool)> look_;
     std::deque<double> scalars_;
     std::deque<named_alarm> alarms_;
     recorded replays_[sweeps];

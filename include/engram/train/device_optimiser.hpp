@@ -5,8 +5,9 @@
 //
 // Equations: kernels/optimiser.hpp. The norm is summed in two launches; the update reads it and the step's rates from
 // device memory, so a step is always the same three launches and is replayed like a sweep. A gradient that is not
-// finite changes no number; norm() tells. Between processes the gradient goes through the host's memory, summed in the
-// order of the shards as it is there (docs/decisions/0023). Weights are those that the plans over the store read on the
+// finite changes no number; norm() tells. Between processes the gradient is summed in the order of the shards, from
+// device to device within the replayed step where there are links (train/device_links.hpp), through the host's memory
+// elsewhere, to the same bits (docs/decisions/0023). Weights are those that the plans over the store read on the
 // device; fetch() of device/weights.hpp brings them to the host. Moments are copied to the host when a checkpoint asks
 // for them.
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include <engram/device/kernel.hpp>
+#include <engram/train/device_links.hpp>
 #include <engram/train/optimiser.hpp>
 #include <engram/train/processes.hpp>
 #include <engram/train/shards.hpp>
@@ -93,14 +95,6 @@ struct update_number {
     }
 };
 
-/// to[i] += from[i].
-template <class Real>
-struct add_number {
-    Real* to;
-    const Real* from;
-    ENGRAM_HD void operator()(std::ptrdiff_t i) const { to[i] += from[i]; }
-};
-
 template <device_backend Backend>
 class device_optimiser {
 public:
@@ -162,9 +156,20 @@ public:
             else
                 step<false>(on, weights, gradient);
         };
-        if (!others) {
+        auto* const links = others ? dynamic_cast<device_links<Backend>*>(others->devices.get()) : nullptr;
+        if (!others || links) {
+            if (links) {
+                if (between_.empty()) between_ = typename executor<Backend>::buffer(static_cast<std::size_t>(count_));
+                on.watch([links](bool begins) { links->look(begins); });
+            }
             on.replay(2, own, [&] {
                 add();
+                if (links && whole) sum_by_halves(*others, *links, on, gradient, count_, between_.data());
+                if (links && !whole) {
+                    std::vector<real*> shards;
+                    for (int s = 0; s < mine.count(); ++s) shards.push_back(of(s * each));
+                    sum_from_shards(*others, *links, on, mine, shards, count_, between_.data());
+                }
                 step_by_sum();
             });
         } else {
@@ -258,7 +263,8 @@ private:
     std::deque<typename executor<Backend>::fence> done_;  // what the other learners were given
     executor<Backend>* on_ = nullptr;                     // of the last update
     std::vector<real> host_first_, host_second_;
-    std::vector<real> host_parts_, room_;  // of other processes' sums
+    std::vector<real> host_parts_, room_;           // of other processes' sums
+    typename executor<Backend>::buffer between_{};  // what another device has sent
     bool host_is_newer_ = false;
     std::int64_t updates_ = 0;
 };

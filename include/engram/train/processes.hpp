@@ -22,6 +22,14 @@
 
 namespace engram {
 
+/// What carries numbers between the devices of processes (train/device_links.hpp).
+struct between_devices {
+    between_devices() = default;
+    between_devices(const between_devices&) = delete;
+    between_devices& operator=(const between_devices&) = delete;
+    virtual ~between_devices() = default;
+};
+
 /// What a transport offers; `mpi_processes` in programs/ is one.
 class processes {
 public:
@@ -51,6 +59,13 @@ public:
     /// The next one that has come from anybody, those of each sender in the order in which they were sent; nothing when
     /// none has come yet.
     virtual std::optional<letter> take() { fail("this transport carries no letters"); }
+
+    /// For a process that waits for what others do outside this transport, on their devices: to be called again and
+    /// again, with `begins` for the first time. A transport that knows when a process hangs then ends the job.
+    virtual void keep_watch(bool begins) { static_cast<void>(begins); }
+
+    /// Between the devices on which they train; null: numbers go through the host.
+    std::unique_ptr<between_devices> devices;
 };
 
 /// What a process does in a training that several carry.
@@ -124,34 +139,69 @@ inline bool in_even_subtrees(int count, int shards) {
     return shards % count == 0 && power_of_two(count) && power_of_two(shards / count);
 }
 
-/// The sum of one subtree a process, everywhere, in even subtrees: partners exchange halves, quarters, ..., so that
-/// each adds up its part of the numbers; then they collect the parts.
-template <class Real>
-void sum_by_halves(processes& all, std::span<Real> values, std::vector<Real>& room) {
+/// How one subtree a process is summed everywhere, in even subtrees: partners exchange halves, quarters, ..., so that
+/// each adds up its part of the numbers; then they collect the parts. `add(partner, away, theirs, at, mine)` sends
+/// `theirs` numbers from place `away` and adds the `mine` that come from place `at` on; `collect(partner, at, mine,
+/// away, theirs)` sends those and receives these.
+template <class Add, class Collect>
+void by_halves(int rank, int processes, std::size_t numbers, Add add, Collect collect) {
     struct part {
         std::size_t first, count;
         int partner;
         std::size_t other, others;
     };
     std::vector<part> parts;
-    std::size_t first = 0, count = values.size();
-    room.resize((count + 1) / 2);
-    for (int apart = 1; apart < all.count(); apart *= 2) {
-        const int partner = all.rank() ^ apart;
+    std::size_t first = 0, count = numbers;
+    for (int apart = 1; apart < processes; apart *= 2) {
+        const int partner = rank ^ apart;
         const std::size_t lower = count / 2, upper = count - lower;
-        const bool low = all.rank() < partner;
+        const bool low = rank < partner;
         const std::size_t mine = low ? lower : upper, theirs = low ? upper : lower;
         const std::size_t at = low ? first : first + lower, away = low ? first + lower : first;
-        const std::span<Real> got = std::span(room).first(mine);
-        all.exchange(partner, std::as_bytes(values.subspan(away, theirs)), std::as_writable_bytes(got));
         // The subtree with the lower shards comes first; a sum of two is the same either way.
-        internal::add_numbers(values.subspan(at, mine), std::span<const Real>(got));
+        add(partner, away, theirs, at, mine);
         parts.push_back({at, mine, partner, away, theirs});
         first = at, count = mine;
     }
     for (std::size_t k = parts.size(); k-- > 0;)
-        all.exchange(parts[k].partner, std::as_bytes(values.subspan(parts[k].first, parts[k].count)),
-                     std::as_writable_bytes(values.subspan(parts[k].other, parts[k].others)));
+        collect(parts[k].partner, parts[k].first, parts[k].count, parts[k].other, parts[k].others);
+}
+
+/// How the sum over all shards goes up the tree of train/shards.hpp to the first process: add(to, from) of shards of
+/// this process, `add_theirs(to, process)` of what that one sends, `send(from, process)`.
+template <class Add, class AddTheirs, class Send>
+void up_the_tree(int processes, const shard_range& mine, Add add, AddTheirs add_theirs, Send send) {
+    const auto own = [&](int shard) { return shard >= mine.first && shard < mine.last; };
+    const auto carrier = [&](int shard) {
+        int rank = 0;
+        while (shard >= shards_of(rank, processes, mine.all).last) ++rank;
+        return rank;
+    };
+    add_in_order(mine.all, 1, [&](int to, int from) {
+        if (own(to) && own(from))
+            add(to - mine.first, from - mine.first);
+        else if (own(to))
+            add_theirs(to - mine.first, carrier(from));
+        else if (own(from))
+            send(from - mine.first, carrier(to));
+    });
+}
+
+/// The sum of one subtree a process, everywhere, in even subtrees.
+template <class Real>
+void sum_by_halves(processes& all, std::span<Real> values, std::vector<Real>& room) {
+    room.resize((values.size() + 1) / 2);
+    by_halves(
+        all.rank(), all.count(), values.size(),
+        [&](int partner, std::size_t away, std::size_t theirs, std::size_t at, std::size_t mine) {
+            const std::span<Real> got = std::span(room).first(mine);
+            all.exchange(partner, std::as_bytes(values.subspan(away, theirs)), std::as_writable_bytes(got));
+            internal::add_numbers(values.subspan(at, mine), std::span<const Real>(got));
+        },
+        [&](int partner, std::size_t at, std::size_t mine, std::size_t away, std::size_t theirs) {
+            all.exchange(partner, std::as_bytes(values.subspan(at, mine)),
+                         std::as_writable_bytes(values.subspan(away, theirs)));
+        });
 }
 
 /// The sum over all shards of the run in the tree of train/shards.hpp, everywhere; parts[k] are the numbers of shard
@@ -159,24 +209,16 @@ void sum_by_halves(processes& all, std::span<Real> values, std::vector<Real>& ro
 template <class Real>
 void sum_from_shards(processes& all, const shard_range& mine, const std::vector<std::span<Real>>& parts,
                      std::vector<Real>& room) {
-    const auto own = [&](int shard) { return shard >= mine.first && shard < mine.last; };
-    const auto part = [&](int shard) { return parts[static_cast<std::size_t>(shard - mine.first)]; };
-    const auto carrier = [&](int shard) {
-        int rank = 0;
-        while (shard >= shards_of(rank, all.count(), mine.all).last) ++rank;
-        return rank;
-    };
+    const auto part = [&](int k) { return parts[static_cast<std::size_t>(k)]; };
     room.resize(parts[0].size());
-    add_in_order(mine.all, 1, [&](int to, int from) {
-        if (own(to) && own(from)) {
-            internal::add_numbers(part(to), std::span<const Real>(part(from)));
-        } else if (own(to)) {
-            all.exchange(carrier(from), {}, std::as_writable_bytes(std::span(room)));
+    up_the_tree(
+        all.count(), mine,
+        [&](int to, int from) { internal::add_numbers(part(to), std::span<const Real>(part(from))); },
+        [&](int to, int process) {
+            all.exchange(process, {}, std::as_writable_bytes(std::span(room)));
             internal::add_numbers(part(to), std::span<const Real>(room));
-        } else if (own(from)) {
-            all.exchange(carrier(to), std::as_bytes(part(from)), {});
-        }
-    });
+        },
+        [&](int from, int process) { all.exchange(process, std::as_bytes(part(from)), {}); });
     all.broadcast(std::as_writable_bytes(parts[0]), 0);
 }
 
