@@ -81,6 +81,10 @@ function(engram_use_device device)
     add_library(engram_program_cuda STATIC EXCLUDE_FROM_ALL "${programs}/cuda_runs.cu"
                 "${programs}/cuda_sequence_runs.cu" "${programs}/cuda_memup_runs.cu")
     target_link_libraries(engram_program_cuda PUBLIC engram_cuda)
+    if(TARGET engram_nccl)
+      target_compile_definitions(engram_program_cuda PRIVATE ENGRAM_NCCL)
+      target_link_libraries(engram_program_cuda PRIVATE engram_nccl)
+    endif()
   elseif(device STREQUAL "emulated")
     add_library(engram_program_emulated STATIC EXCLUDE_FROM_ALL
                 "${programs}/emulated_runs.cpp" "${programs}/emulated_sequence_runs.cpp")

@@ -17,6 +17,11 @@ std::string about_device<emulated<float>>::refusal() {
     return "";
 }
 
+template <>
+std::unique_ptr<between_devices> about_device<emulated<float>>::links(processes& others) {
+    return std::make_unique<emulated_links<float>>(others);
+}
+
 template const device_runs& runs_on<emulated<float>>();
 
 }  // namespace engram

@@ -40,7 +40,31 @@ launched how_launched() {
     return {};
 }
 
+std::string own_gpu(const char* shown, int there, int number_on_host) {
+    std::vector<std::string> all;
+    if (shown)
+        for (const char* at = shown; *at != 0; at += *at != 0) {
+            std::string one;
+            for (; *at != 0 && *at != ','; ++at) one += *at;
+            all.push_back(one);
+        }
+    else
+        for (int i = 0; i < there; ++i) all.push_back(std::to_string(i));
+    if (number_on_host < 0 || all.size() < 2) return "";
+    return all[static_cast<std::size_t>(number_on_host) % all.size()];
+}
+
 namespace {
+
+/// Before anything asks CUDA for its devices. All threads of a process use the first one that it is shown.
+void take_own_gpu() {
+    int number = -1, there = 0;
+    for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
+        if (const char* text = std::getenv(name); text && number < 0) number = std::atoi(text);
+    for (int k = 0; k < 64; ++k) there += file_exists("/dev/nvidia" + std::to_string(k));
+    const std::string own = own_gpu(std::getenv("CUDA_VISIBLE_DEVICES"), there, number);
+    if (!own.empty()) ::setenv("CUDA_VISIBLE_DEVICES", own.c_str(), 1);
+}
 
 /// The instructions that this was compiled for, as far as they decide how numbers are rounded.
 std::string instruction_set() {
@@ -409,6 +433,7 @@ private:
 
 std::unique_ptr<processes> connect_processes(double patience) {
     if (how_launched().count <= 1) return nullptr;
+    take_own_gpu();
     auto all = std::make_unique<mpi_processes>(patience);
     if (all->count() > 1) return all;
     fail("started as ", how_launched().count,

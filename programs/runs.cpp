@@ -20,6 +20,11 @@ std::string about_device<cpu<float>>::refusal() {
     return "";
 }
 
+template <>
+std::unique_ptr<between_devices> about_device<cpu<float>>::links(processes&) {
+    return nullptr;
+}
+
 template const device_runs& runs_on<cpu<float>>();
 
 std::vector<const device_runs*> devices_of(const ablation& model) {

@@ -20,6 +20,8 @@ template <class Backend>
 struct about_device {
     static std::string about();
     static std::string refusal();
+    /// What carries numbers between the devices of processes; null: they go through the host.
+    static std::unique_ptr<between_devices> links(processes& others);
 };
 
 template <class Backend>
@@ -30,6 +32,7 @@ public:
     std::string refusal() const override { return about_device<Backend>::refusal(); }
 
     int train(const configuration& config, const run_paths& paths, const arguments& a) const override {
+        if (config.others) config.others->devices = about_device<Backend>::links(*config.others);
         const learning_kind learns = config.model().learns();
         if (learns == learning_kind::sequences || learns == learning_kind::unrolls)
             return sequence_runs<Backend>::train(config, paths, a);

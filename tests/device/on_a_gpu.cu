@@ -7,6 +7,13 @@
 #include <engram/encoder/mlp.hpp>
 #include <engram/learner/vtrace.hpp>
 #include <engram/memory/no_memory.hpp>
+#include <engram/operations/layer_norm.hpp>
+#include <engram/train/sequence_update.hpp>
+#include <engram/train/training_loop.hpp>
+
+// To nvcc too these are what they are to g++.
+static_assert(engram::training_update<engram::sequence_update<engram::cuda<float>>>);
+static_assert(engram::internal::trains_parameters<engram::layer_norm_rows, float>);
 
 TEST_CASE("ten updates of FF on a GPU equal those of its emulation") {
     using namespace engram;

@@ -133,6 +133,17 @@ TEST_CASE("several processes play some of the sequences each and have the score 
     for (const auto& [rows, sequences] : {std::pair{5, 12}, std::pair{2, 2}}) same_scores(answers, rows, sequences);
 }
 
+TEST_CASE("a process takes the GPU of its number on its host, where it is shown several") {
+    struct {
+        const char* shown;
+        int there, number;
+        const char* own;
+    } const cases[] = {{nullptr, 4, 2, "2"}, {nullptr, 2, 5, "1"}, {nullptr, 1, 3, ""}, {nullptr, 0, 3, ""},
+                       {nullptr, 4, -1, ""}, {"4,6", 8, 1, "6"},   {"4,6", 8, 2, "4"},  {"GPU-a,GPU-b", 2, 1, "GPU-b"},
+                       {"3", 8, 1, ""},      {"", 8, 1, ""},       {"4,6", 8, -1, ""}};
+    for (const auto& c : cases) CHECK(own_gpu(c.shown, c.there, c.number) == c.own);
+}
+
 TEST_CASE("what is not divided is refused, and what is not finite is said alike by all") {
     const auto model = small::trace();
     acting_settings s;

@@ -23,6 +23,10 @@ launched how_launched();
 /// several of a program that was compiled without MPI. When a process gives no sign of life for `patience` seconds
 /// while others wait, one of these says which it is and ends all of them.
 std::unique_ptr<processes> connect_processes(double patience = 300);
+/// Which GPU a process of a launch takes, for CUDA_VISIBLE_DEVICES: of those that it is `shown` (null: all that are
+/// `there`) the one of its number on its host, by turns. Empty: CUDA_VISIBLE_DEVICES stays as it is.
+std::string own_gpu(const char* shown, int there, int number_on_host);
+
 /// A sign of life to those who wait, from a process that does something long by itself; it may be called often.
 void still_working();
 /// Ends all processes of a launch, from one that cannot go on.

@@ -208,6 +208,15 @@ public:
     virtual bool told_to_stop() const { return false; }
 };
 
+namespace internal {
+
+/// What each_part() of an Update calls. To nvcc 13 a lambda in a requirement is never satisfied.
+struct body_of_a_part {
+    void operator()(const std::string&, std::span<std::byte>) const {}
+};
+
+}  // namespace internal
+
 template <class U>
 concept training_update = requires(U& u, training_context<typename U::backend>& by) {
     { U::mode } -> std::convertible_to<const char*>;
@@ -217,7 +226,7 @@ concept training_update = requires(U& u, training_context<typename U::backend>& 
     { u.loss_names() } -> std::convertible_to<std::vector<std::string>>;
     { u.learner(0) } -> std::convertible_to<program<typename U::backend>&>;
     u.iterate(by);
-    u.each_part([](const std::string&, std::span<std::byte>) {});
+    u.each_part(internal::body_of_a_part{});
 };
 
 template <training_update Update>
