@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cstdlib>
@@ -57,11 +58,11 @@ std::string own_gpu(const char* shown, int there, int number_on_host) {
 namespace {
 
 /// Before anything asks CUDA for its devices. All threads of a process use the first one that it is shown.
-void take_own_gpu() {
+[[maybe_unused]] void take_own_gpu() {
     int number = -1, there = 0;
     for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
         if (const char* text = std::getenv(name); text && number < 0) number = std::atoi(text);
-    for (int k = 0; k < 64; ++k) there += file_exists("/dev/nvidia" + std::to_string(k));
+    for (int k = 0; k < 64; ++k) there += ::access(("/dev/nvidia" + std::to_string(k)).c_str(), F_OK) == 0;
     const std::string own = own_gpu(std::getenv("CUDA_VISIBLE_DEVICES"), there, number);
     if (!own.empty()) ::setenv("CUDA_VISIBLE_DEVICES", own.c_str(), 1);
 }
