@@ -16,7 +16,7 @@ for run in "$work"/one/*-1x8 "$work"/one/*-8x1; do
     cmp "$run/checkpoint/latest.safetensors" "$work/other/${run##*/}/checkpoint/latest.safetensors"
     compared=$((compared + 1))
 done
-[ "$compared" = 21 ] || { echo "machines.sh: $compared runs were compared, expected 21" >&2; exit 1; }
+[ "$compared" = 24 ] || { echo "machines.sh: $compared runs were compared, expected 24" >&2; exit 1; }
 echo "the same checkpoints under both: $compared runs"
 bash "$here/process_kills.sh" "$bin" "$kills"
 MPIRUN=mpirun.mpich bash "$here/process_kills.sh" "$mpich" $(((kills + 4) / 5))
