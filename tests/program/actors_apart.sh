@@ -41,7 +41,7 @@ begin_long() { # steps, further arguments
 process_of() {
     for process in /proc/[0-9]*; do
         case $(tr '\0' ' ' 2> /dev/null < "$process/cmdline") in
-            "mpirun "*"--out $apart "*) [ "$1" != -1 ] || echo "${process#/proc/}" ;;
+            "$mpirun "*"--out $apart "*) [ "$1" != -1 ] || echo "${process#/proc/}" ;;
             "$bin/$program "*"--out $apart "*)
                 ! tr '\0' '\n' 2> /dev/null < "$process/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$1\|PMI_RANK=$1" ||
                     echo "${process#/proc/}" ;;
