@@ -111,7 +111,10 @@ int draw_sheet(const task_request& asked) {
     std::vector<std::string> fidelities{"small", "paper"};
     if (asked.fidelity) fidelities = {asked.options().fidelity};
     asked.options();
-    const auto names = task_names();
+    auto names = task_names();
+    // What is a row of numbers is no picture.
+    std::erase_if(
+        names, [&](const std::string& name) { return describe_task(name, asked.options()).observation.height == 1; });
     const int half = 3 * width + 2 * gap, row = title + height + gap;
     picture sheet{static_cast<int>(names.size()) * row + gap,
                   static_cast<int>(fidelities.size()) * (half + between) - between + 2 * gap,
