@@ -45,6 +45,7 @@ struct sequence_drawing {
 inline shard_range rows_to_play(processes* others, int batch) {
     return others ? shards_of(others->rank(), others->count(), batch) : shard_range{0, batch, batch};
 }
+/// Those rows of `steps` steps.
 inline plan_options plan_to_play(int steps, const shard_range& rows) {
     return {.steps = steps, .batch = std::max(1, rows.count()), .first_row = rows.first};
 }

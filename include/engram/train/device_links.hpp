@@ -42,8 +42,7 @@ struct add_number {
     ENGRAM_HD void operator()(std::ptrdiff_t i) const { to[i] += from[i]; }
 };
 
-/// sum_by_halves() and sum_from_shards() of train/processes.hpp on a device. `room`: for the half of the numbers, or,
-/// from shards, for all of them.
+/// sum_by_halves() of train/processes.hpp on a device. `room`: for half of the numbers.
 template <class Backend>
 void sum_by_halves(const processes& all, device_links<Backend>& links, executor<Backend>& on,
                    typename Backend::real* values, std::ptrdiff_t count, typename Backend::real* room) {
@@ -59,6 +58,7 @@ void sum_by_halves(const processes& all, device_links<Backend>& links, executor<
             links.exchange(on, partner, values + at, number(mine), values + away, number(theirs));
         });
 }
+/// sum_from_shards() of train/processes.hpp on a device. `room`: for all of the numbers.
 template <class Backend>
 void sum_from_shards(const processes& all, device_links<Backend>& links, executor<Backend>& on, const shard_range& mine,
                      const std::vector<typename Backend::real*>& parts, std::ptrdiff_t count,
