@@ -44,6 +44,7 @@
 #include <engram/learner/vtrace.hpp>
 #include <engram/memory/dnc.hpp>
 #include <engram/memory/fifo_knn.hpp>
+#include <engram/memory/hybrid.hpp>
 #include <engram/memory/introspection.hpp>
 #include <engram/memory/lru_access.hpp>
 #include <engram/memory/memory_traces.hpp>
@@ -120,6 +121,9 @@ using bptt_mlstm = bptt_lstm::with<engram::mlstm>;                              
 using bptt_gated_delta_net = bptt_lstm::with<engram::gated_delta_net>;                  // on request Gated DeltaNet on sequences
 using bptt_gtrxl = bptt_lstm::with<engram::gtrxl>;                                      // on request GTrXL on sequences
 using bptt_memory_traces = bptt_lstm::with<feed_forward>::with<engram::memory_traces>;  // on request Memory traces on sequences
+using hybrid = lstm::with<engram::hybrid>;                                              // on request LSTM with a hybrid memory (ours)
+using ppo_hybrid = ppo_lstm::with<engram::hybrid>;                                      // on request PPO with an LSTM and a hybrid memory (ours)
+using bptt_hybrid = bptt_lstm::with<engram::hybrid>;                                    // on request LSTM with a hybrid memory on sequences (ours)
 // clang-format on
 
 }  // namespace engram::catalogue

@@ -116,6 +116,7 @@
 
 #include <engram/memory/dnc.hpp>
 #include <engram/memory/fifo_knn.hpp>
+#include <engram/memory/hybrid.hpp>
 #include <engram/memory/interface.hpp>
 #include <engram/memory/introspection.hpp>
 #include <engram/memory/lru_access.hpp>

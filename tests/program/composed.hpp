@@ -44,6 +44,7 @@
 #include <engram/learner/vtrace.hpp>
 #include <engram/memory/dnc.hpp>
 #include <engram/memory/fifo_knn.hpp>
+#include <engram/memory/hybrid.hpp>
 #include <engram/memory/introspection.hpp>
 #include <engram/memory/lru_access.hpp>
 #include <engram/memory/memory_traces.hpp>
@@ -97,7 +98,8 @@ using encoders = choice<gtmm_vision, identity, impala_resnet, inception, mlp, nu
                         token_embedding, two_pathway>;
 using controllers = choice<feed_forward, lstm, srnn, stacked_lstm, transformer, fast_and_forgetful, gated_delta_net,
                            gru, gtrxl, linear_recurrent_unit, min_gru, mlstm, s5, stable_hadamard>;
-using memories = choice<dnc, fifo_knn, fifo_knn_no_jumpy, introspection, lru_access, no_memory, ntm, memory_traces>;
+using memories =
+    choice<dnc, fifo_knn, fifo_knn_no_jumpy, introspection, lru_access, no_memory, ntm, memory_traces, hybrid>;
 using auxiliaries = choice<cpc, no_auxiliary, reconstruction>;
 using learners =
     choice<memup, memup_ppo, ppo, quantile_regression, supervised, truncated_supervised, variational, vtrace>;

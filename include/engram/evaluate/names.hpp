@@ -25,7 +25,7 @@ struct ablation_name {
 };
 
 /// Every name of the catalogue, in the order of a tie: by paper, plain models first (ours).
-inline constexpr std::array<ablation_name, 57> ablation_names{{
+inline constexpr std::array<ablation_name, 60> ablation_names{{
     {"ff", "FF", memory_kind::without},
     {"lstm", "LSTM", memory_kind::without},
     {"lstm_cpc", "LSTM+CPC", memory_kind::without},
@@ -83,6 +83,9 @@ inline constexpr std::array<ablation_name, 57> ablation_names{{
     {"bptt_gated_delta_net", "Gated DeltaNet, BPTT", memory_kind::unknown},
     {"bptt_gtrxl", "GTrXL, BPTT", memory_kind::unknown},
     {"bptt_memory_traces", "Memory traces, BPTT", memory_kind::with},
+    {"hybrid", "LSTM+hybrid", memory_kind::with},
+    {"ppo_hybrid", "PPO+LSTM+hybrid", memory_kind::with},
+    {"bptt_hybrid", "LSTM+hybrid, BPTT", memory_kind::with},
 }};
 
 /// Position in that order; names from elsewhere (a user's own) come last.

@@ -50,104 +50,106 @@
 #include <engram/operations/content_weights.hpp>
 #include <engram/operations/heads.hpp>
 #include <engram/operations/layer_norm.hpp>
+#include <engram/operations/normalise.hpp>
 #include <engram/operations/pick.hpp>
 #include <engram/operations/softmax.hpp>
 
 /// The engine and the operations over one backend: EXTERN is `extern`, or nothing where they are compiled.
-#define ENGRAM_OPERATIONS(EXTERN, BACKEND)                                                         \
-    EXTERN template class graph<BACKEND>;                                                          \
-    EXTERN template class program<BACKEND>;                                                        \
-    EXTERN template struct affine_operation<BACKEND>;                                              \
-    EXTERN template struct row_operation<BACKEND, concatenate_rows>;                               \
-    EXTERN template struct row_operation<BACKEND, log_softmax_rows>;                               \
-    EXTERN template struct row_operation<BACKEND, softmax_rows>;                                   \
-    EXTERN template struct row_operation<BACKEND, group_sum_rows>;                                 \
-    EXTERN template struct row_operation<BACKEND, cleared_rows>;                                   \
-    EXTERN template struct row_operation<BACKEND, pick_rows>;                                      \
-    EXTERN template struct row_operation<BACKEND, one_hot_rows>;                                   \
-    EXTERN template struct row_operation<BACKEND, embed_rows>;                                     \
-    EXTERN template struct simple_operation<BACKEND, loss_kernel, loss_settings>;                  \
-    EXTERN template struct simple_operation<BACKEND, dropout_kernel, double>;                      \
-    EXTERN template struct simple_operation<BACKEND, receive_gradient_kernel, no_settings>;        \
-    EXTERN template struct simple_operation<BACKEND, knn_forget_kernel, knn_memory>;               \
-    EXTERN template struct simple_operation<BACKEND, knn_read_kernel, knn_read_settings>;          \
-    EXTERN template struct simple_operation<BACKEND, knn_write_kernel, knn_memory>;                \
-    EXTERN template struct simple_operation<BACKEND, cpc_kernel, int>;                             \
-    EXTERN template struct simple_operation<BACKEND, vtrace_kernel, vtrace_clips<double>>;         \
-    EXTERN template struct simple_operation<BACKEND, max_pool_kernel, pooling_shape>;              \
-    EXTERN template struct simple_operation<BACKEND, upsample_kernel, image_shape>;                \
-    EXTERN template struct simple_operation<BACKEND, convolution_kernel, convolution_settings>;    \
-    EXTERN template struct simple_operation<BACKEND, batch_norm_kernel, batch_norm_description>;   \
-    EXTERN template struct simple_operation<BACKEND, channels_kernel, channels_settings>;          \
-    EXTERN template struct simple_operation<BACKEND, mean_colour_kernel, image_shape>;             \
-    EXTERN template struct simple_operation<BACKEND, noise_kernel, noise_settings>;                \
-    EXTERN template struct simple_operation<BACKEND, cosine_scores_kernel, matrix_memory_shape>;   \
-    EXTERN template struct simple_operation<BACKEND, weighted_read_kernel, matrix_memory_shape>;   \
-    EXTERN template struct simple_operation<BACKEND, erase_add_kernel, matrix_memory_shape>;       \
-    EXTERN template struct row_operation<BACKEND, mixture_rows>;                                   \
-    EXTERN template struct row_operation<BACKEND, content_weights_rows>;                           \
-    EXTERN template struct map_operation<BACKEND, lstm_cell, 5>;                                   \
-    EXTERN template struct map_operation<BACKEND, clip_reward, 1>;                                 \
-    EXTERN template struct map_operation<BACKEND, centre_pixels, 1>;                               \
-    EXTERN template struct map_operation<BACKEND, add, 2>;                                         \
-    EXTERN template struct map_operation<BACKEND, subtract, 2>;                                    \
-    EXTERN template struct map_operation<BACKEND, scale_by, 1>;                                    \
-    EXTERN template struct map_operation<BACKEND, rectify, 1>;                                     \
-    EXTERN template struct map_operation<BACKEND, policy_gradient, 2>;                             \
-    EXTERN template struct map_operation<BACKEND, baseline_error, 2>;                              \
-    EXTERN template struct map_operation<BACKEND, negative_entropy, 1>;                            \
-    EXTERN template struct map_operation<BACKEND, half_squared_error, 2>;                          \
-    EXTERN template struct map_operation<BACKEND, bernoulli_cross_entropy, 2>;                     \
-    EXTERN template struct map_operation<BACKEND, positive_deviation, 1>;                          \
-    EXTERN template struct map_operation<BACKEND, shift_and_scale, 3>;                             \
-    EXTERN template struct map_operation<BACKEND, gaussian_divergence, 4>;                         \
-    EXTERN template struct map_operation<BACKEND, bernoulli_log_likelihood, 2>;                    \
-    EXTERN template struct map_operation<BACKEND, gaussian_log_likelihood, 2>;                     \
-    EXTERN template struct map_operation<BACKEND, squash, 1>;                                      \
-    EXTERN template struct map_operation<BACKEND, per_sequence, 2>;                                \
-    EXTERN template struct map_operation<BACKEND, choose, 3>;                                      \
-    EXTERN template struct map_operation<BACKEND, weighted_cost, 2>;                               \
-    EXTERN template struct map_operation<BACKEND, weighted_negative, 2>;                           \
-    EXTERN template struct map_operation<BACKEND, negated, 1>;                                     \
-    EXTERN template struct map_operation<BACKEND, squared_error, 2>;                               \
-    EXTERN template struct map_operation<BACKEND, log_of_bit, 2>;                                  \
-    EXTERN template struct map_operation<BACKEND, sum_images, 2>;                                  \
-    EXTERN template struct map_operation<BACKEND, sum_images, 4>;                                  \
-    EXTERN template struct simple_operation<BACKEND, temporal_link_kernel, dnc_link>;              \
-    EXTERN template struct simple_operation<BACKEND, link_forget_kernel, dnc_link>;                \
-    EXTERN template struct simple_operation<BACKEND, generalised_advantage_kernel, double>;        \
-    EXTERN template struct simple_operation<BACKEND, dnc_allocate_kernel, no_settings>;            \
-    EXTERN template struct map_operation<BACKEND, dnc::follow, 3>;                                 \
-    EXTERN template struct map_operation<BACKEND, dnc::count_allocation, 4>;                       \
-    EXTERN template struct map_operation<BACKEND, dnc::choose_slots, 4>;                           \
-    EXTERN template struct map_operation<BACKEND, clipped_surrogate, 3>;                           \
-    EXTERN template struct row_operation<BACKEND, fold_rows<dnc::count_write, 1>>;                 \
-    EXTERN template struct row_operation<BACKEND, fold_rows<dnc::count_free, 2>>;                  \
-    EXTERN template struct simple_operation<BACKEND, least_used_kernel, no_settings>;              \
-    EXTERN template struct row_operation<BACKEND, layer_norm_rows>;                                \
-    EXTERN template struct simple_operation<BACKEND, joint_cosine_kernel, matrix_memory_shape>;    \
-    EXTERN template struct simple_operation<BACKEND, clear_and_add_kernel, matrix_memory_shape>;   \
-    EXTERN template struct map_operation<BACKEND, take_on_reset, 3>;                               \
-    EXTERN template struct map_operation<BACKEND, slot_on_reset, 1>;                               \
-    EXTERN template struct map_operation<BACKEND, fill_on_reset, 2>;                               \
-    EXTERN template struct map_operation<BACKEND, lru_access::choose_slots, 3>;                    \
-    EXTERN template struct map_operation<BACKEND, lru_access::bounded, 1>;                         \
-    EXTERN template struct map_operation<BACKEND, lru_access::always_zero, 1>;                     \
-    EXTERN template struct map_operation<BACKEND, lru_access::age, 1>;                             \
-    EXTERN template struct row_operation<BACKEND, fold_rows<lru_access::count_use, 2>>;            \
-    EXTERN template struct row_operation<BACKEND, write_slot_rows>;                                \
-    EXTERN template struct row_operation<BACKEND, slot_attention_rows>;                            \
-    EXTERN template struct simple_operation<BACKEND, quantile_huber_kernel, double>;               \
-    EXTERN template struct simple_operation<BACKEND, ntm_address_kernel, ntm_address_shape>;       \
-    EXTERN template struct row_operation<BACKEND, atoms_rows>;                                     \
-    EXTERN template struct simple_operation<BACKEND, atom_summary_kernel, bool>;                   \
-    EXTERN template struct row_operation<BACKEND, largest_rows>;                                   \
-    EXTERN template struct simple_operation<BACKEND, attention_kernel, attention_settings>;        \
-    EXTERN template struct simple_operation<BACKEND, episode_step_kernel, int>;                    \
-    EXTERN template struct map_operation<BACKEND, shuffle_cell, 3>;                                \
-    EXTERN template struct map_operation<BACKEND, gelu, 1>;                                        \
-    EXTERN template struct map_operation<BACKEND, add_residual, 2>;                                \
-    EXTERN template struct map_operation<BACKEND, introspection::let_through, 2>;                  \
+#define ENGRAM_OPERATIONS(EXTERN, BACKEND)                                                       \
+    EXTERN template class graph<BACKEND>;                                                        \
+    EXTERN template class program<BACKEND>;                                                      \
+    EXTERN template struct affine_operation<BACKEND>;                                            \
+    EXTERN template struct row_operation<BACKEND, concatenate_rows>;                             \
+    EXTERN template struct row_operation<BACKEND, log_softmax_rows>;                             \
+    EXTERN template struct row_operation<BACKEND, softmax_rows>;                                 \
+    EXTERN template struct row_operation<BACKEND, group_sum_rows>;                               \
+    EXTERN template struct row_operation<BACKEND, cleared_rows>;                                 \
+    EXTERN template struct row_operation<BACKEND, pick_rows>;                                    \
+    EXTERN template struct row_operation<BACKEND, standardised_column>;                          \
+    EXTERN template struct row_operation<BACKEND, one_hot_rows>;                                 \
+    EXTERN template struct row_operation<BACKEND, embed_rows>;                                   \
+    EXTERN template struct simple_operation<BACKEND, loss_kernel, loss_settings>;                \
+    EXTERN template struct simple_operation<BACKEND, dropout_kernel, double>;                    \
+    EXTERN template struct simple_operation<BACKEND, receive_gradient_kernel, no_settings>;      \
+    EXTERN template struct simple_operation<BACKEND, knn_forget_kernel, knn_memory>;             \
+    EXTERN template struct simple_operation<BACKEND, knn_read_kernel, knn_read_settings>;        \
+    EXTERN template struct simple_operation<BACKEND, knn_write_kernel, knn_memory>;              \
+    EXTERN template struct simple_operation<BACKEND, cpc_kernel, int>;                           \
+    EXTERN template struct simple_operation<BACKEND, vtrace_kernel, vtrace_clips<double>>;       \
+    EXTERN template struct simple_operation<BACKEND, max_pool_kernel, pooling_shape>;            \
+    EXTERN template struct simple_operation<BACKEND, upsample_kernel, image_shape>;              \
+    EXTERN template struct simple_operation<BACKEND, convolution_kernel, convolution_settings>;  \
+    EXTERN template struct simple_operation<BACKEND, batch_norm_kernel, batch_norm_description>; \
+    EXTERN template struct simple_operation<BACKEND, channels_kernel, channels_settings>;        \
+    EXTERN template struct simple_operation<BACKEND, mean_colour_kernel, image_shape>;           \
+    EXTERN template struct simple_operation<BACKEND, noise_kernel, noise_settings>;              \
+    EXTERN template struct simple_operation<BACKEND, cosine_scores_kernel, matrix_memory_shape>; \
+    EXTERN template struct simple_operation<BACKEND, weighted_read_kernel, matrix_memory_shape>; \
+    EXTERN template struct simple_operation<BACKEND, erase_add_kernel, matrix_memory_shape>;     \
+    EXTERN template struct row_operation<BACKEND, mixture_rows>;                                 \
+    EXTERN template struct row_operation<BACKEND, content_weights_rows>;                         \
+    EXTERN template struct map_operation<BACKEND, lstm_cell, 5>;                                 \
+    EXTERN template struct map_operation<BACKEND, clip_reward, 1>;                               \
+    EXTERN template struct map_operation<BACKEND, centre_pixels, 1>;                             \
+    EXTERN template struct map_operation<BACKEND, add, 2>;                                       \
+    EXTERN template struct map_operation<BACKEND, subtract, 2>;                                  \
+    EXTERN template struct map_operation<BACKEND, scale_by, 1>;                                  \
+    EXTERN template struct map_operation<BACKEND, rectify, 1>;                                   \
+    EXTERN template struct map_operation<BACKEND, policy_gradient, 2>;                           \
+    EXTERN template struct map_operation<BACKEND, baseline_error, 2>;                            \
+    EXTERN template struct map_operation<BACKEND, negative_entropy, 1>;                          \
+    EXTERN template struct map_operation<BACKEND, half_squared_error, 2>;                        \
+    EXTERN template struct map_operation<BACKEND, bernoulli_cross_entropy, 2>;                   \
+    EXTERN template struct map_operation<BACKEND, positive_deviation, 1>;                        \
+    EXTERN template struct map_operation<BACKEND, shift_and_scale, 3>;                           \
+    EXTERN template struct map_operation<BACKEND, gaussian_divergence, 4>;                       \
+    EXTERN template struct map_operation<BACKEND, bernoulli_log_likelihood, 2>;                  \
+    EXTERN template struct map_operation<BACKEND, gaussian_log_likelihood, 2>;                   \
+    EXTERN template struct map_operation<BACKEND, squash, 1>;                                    \
+    EXTERN template struct map_operation<BACKEND, per_sequence, 2>;                              \
+    EXTERN template struct map_operation<BACKEND, choose, 3>;                                    \
+    EXTERN template struct map_operation<BACKEND, weighted_cost, 2>;                             \
+    EXTERN template struct map_operation<BACKEND, weighted_negative, 2>;                         \
+    EXTERN template struct map_operation<BACKEND, negated, 1>;                                   \
+    EXTERN template struct map_operation<BACKEND, squared_error, 2>;                             \
+    EXTERN template struct map_operation<BACKEND, log_of_bit, 2>;                                \
+    EXTERN template struct map_operation<BACKEND, sum_images, 2>;                                \
+    EXTERN template struct map_operation<BACKEND, sum_images, 4>;                                \
+    EXTERN template struct simple_operation<BACKEND, temporal_link_kernel, dnc_link>;            \
+    EXTERN template struct simple_operation<BACKEND, link_forget_kernel, dnc_link>;              \
+    EXTERN template struct simple_operation<BACKEND, generalised_advantage_kernel, double>;      \
+    EXTERN template struct simple_operation<BACKEND, dnc_allocate_kernel, no_settings>;          \
+    EXTERN template struct map_operation<BACKEND, dnc::follow, 3>;                               \
+    EXTERN template struct map_operation<BACKEND, dnc::count_allocation, 4>;                     \
+    EXTERN template struct map_operation<BACKEND, dnc::choose_slots, 4>;                         \
+    EXTERN template struct map_operation<BACKEND, clipped_surrogate, 3>;                         \
+    EXTERN template struct row_operation<BACKEND, fold_rows<dnc::count_write, 1>>;               \
+    EXTERN template struct row_operation<BACKEND, fold_rows<dnc::count_free, 2>>;                \
+    EXTERN template struct simple_operation<BACKEND, least_used_kernel, no_settings>;            \
+    EXTERN template struct row_operation<BACKEND, layer_norm_rows>;                              \
+    EXTERN template struct simple_operation<BACKEND, joint_cosine_kernel, matrix_memory_shape>;  \
+    EXTERN template struct simple_operation<BACKEND, clear_and_add_kernel, matrix_memory_shape>; \
+    EXTERN template struct map_operation<BACKEND, take_on_reset, 3>;                             \
+    EXTERN template struct map_operation<BACKEND, slot_on_reset, 1>;                             \
+    EXTERN template struct map_operation<BACKEND, fill_on_reset, 2>;                             \
+    EXTERN template struct map_operation<BACKEND, lru_access::choose_slots, 3>;                  \
+    EXTERN template struct map_operation<BACKEND, lru_access::bounded, 1>;                       \
+    EXTERN template struct map_operation<BACKEND, lru_access::always_zero, 1>;                   \
+    EXTERN template struct map_operation<BACKEND, lru_access::age, 1>;                           \
+    EXTERN template struct row_operation<BACKEND, fold_rows<lru_access::count_use, 2>>;          \
+    EXTERN template struct row_operation<BACKEND, write_slot_rows>;                              \
+    EXTERN template struct row_operation<BACKEND, slot_attention_rows>;                          \
+    EXTERN template struct simple_operation<BACKEND, quantile_huber_kernel, double>;             \
+    EXTERN template struct simple_operation<BACKEND, ntm_address_kernel, ntm_address_shape>;     \
+    EXTERN template struct row_operation<BACKEND, atoms_rows>;                                   \
+    EXTERN template struct simple_operation<BACKEND, atom_summary_kernel, bool>;                 \
+    EXTERN template struct row_operation<BACKEND, largest_rows>;                                 \
+    EXTERN template struct simple_operation<BACKEND, attention_kernel, attention_settings>;      \
+    EXTERN template struct simple_operation<BACKEND, episode_step_kernel, int>;                  \
+    EXTERN template struct map_operation<BACKEND, shuffle_cell, 3>;                              \
+    EXTERN template struct map_operation<BACKEND, gelu, 1>;                                      \
+    EXTERN template struct map_operation<BACKEND, add_residual, 2>;                              \
+    EXTERN template struct map_operation<BACKEND, introspection::let_through, 2>;                \
     EXTERN template struct map_operation<BACKEND, introspection::count_up, 1>;
 
 /// What the recurrences of today need besides (docs/decisions/0026).
@@ -182,14 +184,14 @@
     EXTERN template struct map_operation<BACKEND, calibrate_and_add, 4>;    \
     EXTERN template struct map_operation<BACKEND, golden_step, 1>;          \
     EXTERN template struct map_operation<BACKEND, row_at, 1>;               \
-    EXTERN template struct map_operation<BACKEND, turn_by_step, 4>; \
-    EXTERN template struct map_operation<BACKEND, replace_marked, 3>; \
-    EXTERN template struct map_operation<BACKEND, next_step, 1>;   \
-    EXTERN template struct map_operation<BACKEND, next_place, 1>; \
-    EXTERN template struct map_operation<BACKEND, mark_used, 2>; \
-    EXTERN template struct map_operation<BACKEND, score_of_used, 3>; \
-    EXTERN template struct map_operation<BACKEND, reset_columns, 3>; \
-    EXTERN template struct map_operation<BACKEND, gate_columns, 5>; \
+    EXTERN template struct map_operation<BACKEND, turn_by_step, 4>;         \
+    EXTERN template struct map_operation<BACKEND, replace_marked, 3>;       \
+    EXTERN template struct map_operation<BACKEND, next_step, 1>;            \
+    EXTERN template struct map_operation<BACKEND, next_place, 1>;           \
+    EXTERN template struct map_operation<BACKEND, mark_used, 2>;            \
+    EXTERN template struct map_operation<BACKEND, score_of_used, 3>;        \
+    EXTERN template struct map_operation<BACKEND, reset_columns, 3>;        \
+    EXTERN template struct map_operation<BACKEND, gate_columns, 5>;         \
     EXTERN template struct map_operation<BACKEND, memory_traces::fade, 2>;  \
     EXTERN template struct map_operation<BACKEND, memory_traces::count, 1>; \
     EXTERN template struct map_operation<BACKEND, memory_traces::divide, 2>;

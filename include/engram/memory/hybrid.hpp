@@ -1,0 +1,270 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// A hybrid memory (ours): the last L writes of an episode, read by a learnt mixture of up to three reads.
+//
+//   age       w = s / sum s,  s = softplus(or exp) of a small network of e, one logit for every age or slot
+//   content   w = softmax over the slots of softplus(beta) cos(kappa, v),  kappa and beta linear in e
+//   nearest   the K slots whose cached key is nearest to q, linear in [x, h]: w_j = 1 / (epsilon + |q - k_j|^2)
+//             normalised, k_j = W_k [x_j, h_j] + b_k recomputed (memory/fifo_knn.hpp)
+//   context   r = sum_m pi_m r_m,  pi = softmax(linear of e);  with a gate r * sigma(linear of e)
+//
+// e is the cue, [x, h] or h alone; v what is stored of [x, h]. Reads are mixed and not weights, so that the nearest
+// stay K. Reads that `reads` leaves out cost nothing, and one alone has no pi; an empty memory gives zero. Alone,
+// `nearest` is fifo_knn with its numbers, `age` introspection, `content` the addressing by content of NTM and LRU
+// access (docs/decisions/0028). Writes are a ring, so what those erase and move to is not here.
+//
+// Shapes: M [B, L * V] for age and content, context [T, B, R * V], pi [T, B, R * reads]. Values are constants unless
+// `store_gradient` lets it go back through the writes of the unroll; contents of `nearest` always are.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <engram/graph/ops/affine.hpp>
+#include <engram/graph/ops/knn.hpp>
+#include <engram/memory/interface.hpp>
+#include <engram/memory/introspection.hpp>
+#include <engram/memory/lru_access.hpp>
+#include <engram/operations/concatenate.hpp>
+#include <engram/operations/heads.hpp>
+#include <engram/operations/slots.hpp>
+#include <engram/operations/softmax.hpp>
+
+namespace engram {
+
+struct hybrid {
+    using role = memory_role;
+
+    struct settings {
+        std::string reads = "age,content,nearest";  // which of the three
+        int slots = 64;                             // L, writes that are kept
+        int heads = 1;                              // R, reads of a step, each with a mixture of its own
+        std::string input = "all";                  // all or held: what reads are made of
+        std::string values = "held";                // held, observed or all: what of a write is read
+        bool store_gradient = false;                // age and content: goes back through the writes of the unroll
+        bool gate = false;                          // columns of the context are let through by e
+        int hidden = 64;                            // age: units behind e; 0: a linear map
+        std::string order = "age";                  // age: age or position, what a logit belongs to
+        bool masked = true;                         // age: slots that were never written are left out
+        std::string attention = "softplus";         // age: softplus or softmax
+        bool bounded = false;                       // content: tanh of what is looked for
+        std::string cosine = "each";                // content: each or joint, norms guarded one by one or together
+        std::string sharpness = "learnt";           // content: learnt or one
+        int neighbours = 10;                        // nearest: K, slots that a read mixes
+        int key = 64;                               // nearest: columns of keys and queries
+        double epsilon = 1e-3;                      // nearest: added to squared distances
+        bool jumpy = true;                          // nearest: keys are recomputed, so that they learn
+        bool tied_start = true;                     // nearest: queries start as keys, blind to h
+
+        bool has(const char* read) const { return place(read) < static_cast<int>(chosen().size()); }
+        int place(const char* read) const {
+            const auto all = chosen();
+            return static_cast<int>(std::find(all.begin(), all.end(), read) - all.begin());
+        }
+        std::vector<std::string> chosen() const {
+            std::vector<std::string> all{""};
+            for (const char c : reads)
+                if (c == ',')
+                    all.emplace_back();
+                else
+                    all.back() += c;
+            return all;
+        }
+        void check() const {
+            require(!reads.empty(), "memory.reads: expected one or more of age, content and nearest, got none");
+            const auto all = chosen();
+            for (const auto& read : all) {
+                require_known("read in memory.reads", read, std::vector<std::string>{"age", "content", "nearest"});
+                require(std::count(all.begin(), all.end(), read) == 1, "memory.reads: ", read, " stands there twice");
+            }
+            require(slots > 0, "memory.slots: expected at least one slot, got ", slots);
+            require(heads > 0, "memory.heads: expected at least one head, got ", heads);
+            check_interface(input);
+            require_known("memory.values", values, std::vector<std::string>{"held", "observed", "all"});
+            require(hidden >= 0, "memory.hidden: expected a number of units, or 0 for a linear layer, got ", hidden);
+            require_known("memory.order", order, std::vector<std::string>{"age", "position"});
+            require_known("memory.attention", attention, std::vector<std::string>{"softplus", "softmax"});
+            require_known("memory.cosine", cosine, std::vector<std::string>{"each", "joint"});
+            require_known("memory.sharpness", sharpness, std::vector<std::string>{"learnt", "one"});
+            require(neighbours > 0, "memory.neighbours: expected at least one neighbour, got ", neighbours);
+            require(key > 0, "memory.key: expected at least one column, got ", key);
+            require(epsilon > 0, "memory.epsilon: expected a positive number, got ", epsilon);
+        }
+    };
+    struct weights {
+        linear hidden, logits;      // age
+        linear content, strength;   // content
+        linear key;                 // nearest
+        std::vector<linear> query;  // of each head
+        knn_memory ring;            // none without `nearest`
+        linear mixture, gate;
+        int first = 0, width = 0;  // of the value in [x, h]
+    };
+    /// What age and content read, and how many writes there were (as in introspection); nothing without them.
+    template <class Var>
+    struct state {
+        BOOST_HANA_DEFINE_STRUCT(state, (std::vector<Var>, memory), (std::vector<Var>, written));
+    };
+
+    static int context_width(const settings& s, memory_sizes z) { return s.heads * value_width(s, z); }
+    /// Writes after which the first one is lost.
+    static int capacity(const settings& s) { return s.slots; }
+
+    template <class Backend>
+    static weights declare(graph<Backend>& g, const settings& s, memory_sizes z) {
+        using real = typename Backend::real;
+        const int inputs = interface_width(s.input, z), both = z.observed + z.held;
+        weights w;
+        w.first = s.values == "held" ? z.observed : 0;
+        w.width = value_width(s, z);
+        if (s.has("age")) {
+            if (s.hidden > 0)
+                w.hidden = g.declare_linear("hidden", inputs, s.hidden, initial::fan_in<real>(std::sqrt(2.0)));
+            w.logits = g.declare_linear("logits", s.hidden > 0 ? s.hidden : inputs, s.heads * s.slots);
+        }
+        if (s.has("content")) {
+            w.content = g.declare_linear("content", inputs, s.heads * w.width);
+            if (s.sharpness == "learnt") w.strength = g.declare_linear("strength", inputs, s.heads);
+        }
+        if (s.has("nearest")) {
+            const auto first = s.tied_start ? initial::fan_in_rows<real>(z.observed) : initial::fan_in<real>();
+            w.key = g.declare_linear("key", both, s.key, first);
+            for (int r = 0; r < s.heads; ++r)
+                w.query.push_back(g.declare_linear(r == 0 ? "query" : message("query.", r), both, s.key,
+                                                   s.tied_start ? initial::copy_of(g.store(), w.key.weight) : first));
+            w.ring = add_knn_memory(g, "ring", s.slots, both, s.key);
+        }
+        const int reads = static_cast<int>(s.chosen().size());
+        if (reads > 1) w.mixture = g.declare_linear("mixture", inputs, s.heads * reads);
+        if (s.gate) w.gate = g.declare_linear("gate", inputs, s.heads * w.width);
+        return w;
+    }
+    template <class Backend>
+    static state<var<Backend>> begin(graph<Backend>& g, const settings& s, memory_sizes z) {
+        if (!s.has("age") && !s.has("content")) return {};
+        return {{g.state("memory", s.slots * value_width(s, z))}, {g.state("written", 1)}};
+    }
+    /// What age and content read is all zeros, which a reset has made it already.
+    template <class Backend>
+    static void forget(const weights& w, const var<Backend>& reset, state<var<Backend>>&) {
+        if (w.ring.slots > 0) knn_forget(w.ring, reset);
+    }
+
+    template <class Backend>
+    static recalled<var<Backend>> read(const settings& s, const weights& w, const std::vector<var<Backend>>& cue,
+                                       state<var<Backend>>& now) {
+        const auto e = interface_inputs(s.input, cue);
+        std::vector<var<Backend>> reads, weight, near, when;
+        for (const auto& which : s.chosen())
+            if (which == "nearest") {
+                std::vector<var<Backend>> heads;
+                for (const auto& query : w.query) {
+                    const auto r = knn_read(affine("query", cue, query), w.key, nearest(s, w));
+                    heads.push_back(r.value);
+                    near.push_back(r.weight);
+                    when.push_back(r.when);
+                }
+                reads.push_back(joined_heads("nearest", heads));
+            } else {
+                weight.push_back(which == "age" ? by_age(s, w, e, now) : by_content(s, w, e, now));
+                reads.push_back(weighted_read(which, weight.back(), values(s, now), w.width));
+            }
+        recalled<var<Backend>> found{{reads[0]}, weight, {}};
+        if (reads.size() > 1) {
+            const int count = static_cast<int>(reads.size());
+            const auto pi = softmax("pi", affine("mixture", e, w.mixture), count);
+            found.context = {mixture("mixed", pi, reads, w.width)};
+            // For whoever looks on: what `nearest` has of the whole, or slots where it is not there.
+            const auto at = s.place("nearest");
+            for (std::size_t r = 0; r < near.size(); ++r)
+                near[r] = map("share", take_share{}, near[r], pi.columns(static_cast<int>(r) * count + at, 1));
+            if (near.empty()) found.weight = {mixture("weight", pi, weight, s.slots)};
+        }
+        if (!near.empty()) {
+            found.weight = {joined_heads("nearest.weight", near)};
+            found.when = {joined_heads("nearest.when", when)};
+        }
+        if (s.gate)
+            found.context[0] = map("gated", introspection::let_through{}, found.context[0], affine("gate", e, w.gate));
+        return found;
+    }
+    /// The written row is recorded: a learner replays what the behaviour policy stored.
+    template <class Backend>
+    static void write(const settings& s, const weights& w, const std::vector<var<Backend>>& content,
+                      state<var<Backend>>& now) {
+        const bool ring = w.ring.slots > 0;
+        var<Backend> stored;
+        if (ring || !s.store_gradient) stored = record("stored", content);
+        if (ring) knn_write(w.ring, stored, affine("key", stored, w.key));
+        if (now.memory.empty()) return;
+        auto& memory = now.memory[0];
+        auto& written = now.written[0];
+        const auto v = !s.store_gradient   ? stored.columns(w.first, w.width)
+                       : s.values == "all" ? concatenate("value", content)
+                                           : content[s.values == "held" ? 1 : 0];
+        if (s.order == "position")
+            memory = write_slot("store", memory, v, written);
+        else if (s.slots == 1)
+            memory = copy(v, "store");
+        else
+            memory = concatenate<Backend>("store", {v, memory.columns(0, memory.width - v.width)});
+        written = map("written", introspection::count_up{2.0 * s.slots}, written);
+    }
+
+    // Public: nvcc takes no functor whose name is private.
+    struct sharpen {
+        constexpr auto operator()(auto cosine, auto strength) const { return softplus(strength) * cosine; }
+    };
+    struct take_share {
+        constexpr auto operator()(auto weight, auto share) const { return weight * share; }
+    };
+
+private:
+    template <class Var>
+    static Var values(const settings& s, const state<Var>& now) {
+        return s.store_gradient ? now.memory[0] : stop_gradient(now.memory[0]);
+    }
+    static int value_width(const settings& s, memory_sizes z) {
+        return s.values == "all" ? z.observed + z.held : s.values == "held" ? z.held : z.observed;
+    }
+    static knn_read_settings nearest(const settings& s, const weights& w) {
+        knn_read_settings how;
+        how.memory = w.ring;
+        how.neighbours = s.neighbours;
+        how.epsilon = s.epsilon;
+        how.jumpy = s.jumpy;
+        how.value_offset = w.first;
+        how.value_width = w.width;
+        return how;
+    }
+    template <class Backend>
+    static var<Backend> by_age(const settings& s, const weights& w, const std::vector<var<Backend>>& e,
+                               const state<var<Backend>>& now) {
+        const auto logits =
+            s.hidden > 0 ? affine("logits", map("hidden.relu", rectify{}, affine("hidden", e, w.hidden)), w.logits)
+                         : affine("logits", e, w.logits);
+        const auto kind = s.attention == "softplus" ? slot_attention_kind::softplus : slot_attention_kind::softmax;
+        return slot_attention("age.weight", logits, s.slots, kind,
+                              s.masked ? now.written : std::vector<var<Backend>>{});
+    }
+    template <class Backend>
+    static var<Backend> by_content(const settings& s, const weights& w, const std::vector<var<Backend>>& e,
+                                   const state<var<Backend>>& now) {
+        auto kappa = affine("content", e, w.content);
+        if (s.bounded) kappa = map("bounded", lru_access::bounded{}, kappa);
+        auto score = s.cosine == "each" ? cosine_scores("cosine", values(s, now), kappa, w.width)
+                                        : joint_cosine_scores("cosine", values(s, now), kappa, w.width);
+        if (s.sharpness == "learnt")
+            score = map("sharpen", sharpen{}, score, affine("strength", e, w.strength).spread(s.slots));
+        return slot_attention("content.weight", score, s.slots, slot_attention_kind::softmax, now.written);
+    }
+};
+
+}  // namespace engram
+
+ENGRAM_REFLECT(engram::hybrid::settings, reads, slots, heads, input, values, store_gradient, gate, hidden, order,
+               masked, attention, bounded, cosine, sharpness, neighbours, key, epsilon, jumpy, tied_start);
+
+static_assert(engram::memory_policy<engram::hybrid>);
