@@ -455,6 +455,35 @@ TEST_CASE("MemUP for agents in paper is the printed table") {
     CHECK(after(acting_memup, "published", "t_maze").number("learner.memory.current_weight") == 1);
 }
 
+TEST_CASE("POPGym in paper is what its authors ran, in small nothing is paid for entropy") {
+    for (const auto& task : popgym_tasks.names()) {
+        CAPTURE(task);
+        // 65,536 steps a batch, minibatches of 8192 steps, 30 passes.
+        const auto got = after(acting_lstm, "paper", task);
+        CHECK(got.steps == 15'000'000);
+        CHECK(got.number("rollout.environments") * got.number("rollout.unroll") == 65'536);
+        CHECK(65'536 / got.number("rollout.minibatches") == 8192);
+        CHECK(got.number("rollout.epochs") == 30);
+        CHECK(got.number("learner.clip") == 0.3);
+        CHECK(got.number("learner.lambda") == 1);
+        CHECK(got.number("learner.discount") == 0.99);
+        CHECK(got.number("learner.entropy_cost") == 0);
+        CHECK(got["learner.standardise"] == "true");
+        CHECK(got.number("optimiser.learning_rate") == 5e-5);
+        CHECK(got.number("optimiser.final_fraction") == 1);
+        CHECK(got.number("controller.hidden") == 256);
+        CHECK(after(acting_lstm, "small", task).number("learner.entropy_cost") == 0);
+        CHECK(after(acting_lstm, "small", task).steps == 3'000'000);
+    }
+    std::size_t there = 0;
+    for (const auto& task : task_names()) there += task.starts_with("popgym_");
+    CHECK(popgym_tasks.names().size() == there);
+    CHECK(after(acting_lstm, "small", "t_maze").number("learner.entropy_cost") == 0.01);
+    const auto dnc = after({"numbers_or_image", "lstm", "dnc", "no_auxiliary", "ppo"}, "paper", "popgym_autoencode");
+    CHECK(dnc.number("memory.slots") * dnc.number("memory.word") == 256);
+    CHECK(dnc.number("memory.read_heads") == 4);
+}
+
 TEST_CASE("every preset says how long a run is") {
     for (const auto& [c, task, preset, steps] : std::vector<std::tuple<composition, std::string, std::string, double>>{
              {mra, "t_maze", "small", 1.5e6},

@@ -15,6 +15,7 @@
 #include <engram/program/acting_presets.hpp>
 #include <engram/program/generative_presets.hpp>
 #include <engram/program/memup_presets.hpp>
+#include <engram/program/popgym_presets.hpp>
 #include <engram/program/preset_table.hpp>
 #include <engram/program/recurrence_presets.hpp>
 #include <engram/program/suite_presets.hpp>
@@ -37,9 +38,10 @@ inline const std::vector<preset>& presets() {
         return std::vector<preset>{
             {"small",
              joined({small_suite_preset(), generative_preset(), small_generative_preset(), small_memup_preset(),
-                     copying_preset(), small_acting_preset(), small_recurrence_preset()})},
-            {"paper", joined({paper_suite_preset(), generative_preset(), paper_generative_preset(),
-                              paper_memup_preset(), paper_acting_preset(), paper_recurrence_preset()})},
+                     copying_preset(), small_acting_preset(), small_recurrence_preset(), small_popgym_preset()})},
+            {"paper",
+             joined({paper_suite_preset(), generative_preset(), paper_generative_preset(), paper_memup_preset(),
+                     paper_acting_preset(), paper_recurrence_preset(), paper_popgym_preset()})},
             {"published", joined({published_memup_preset(), published_acting_preset()})},
             {"tuned", joined({tuned_memup_preset()})},
         };
