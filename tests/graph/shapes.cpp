@@ -183,6 +183,21 @@ const std::vector<wrong_shape>& wrong_shapes() {
         {"normalise", [](traced& t) { normalise("op", t.in(7), 3); }, "m.op: 7 columns do not divide into groups of 3"},
         {"normalise", [](traced& t) { normalise("op", t.in(6), 3, true, 0); },
          "m.op: expected a positive epsilon and size, got 0 and 1"},
+        {"standardise", [](traced& t) { standardise("op", t.in(2)); },
+         "m.op: 'in0' is no column of its own over all steps, [T,B,1]"},
+        {"standardise", [](traced& t) { standardise("op", t.in(2).columns(1, 1)); },
+         "m.op: 'in0' is no column of its own over all steps, [T,B,1]"},
+        {"standardise", [](traced& t) { standardise("op", t.in(1, extent::batch)); },
+         "m.op: 'in0' is no column of its own over all steps, [T,B,1]"},
+        {"standardise", [](traced& t) { standardise("op", t.in(1), 0); }, "m.op: expected a positive epsilon, got 0"},
+        {"standardise",
+         [](traced& t) {
+             struct carried {
+                 BOOST_HANA_DEFINE_STRUCT(carried, (variable, h));
+             };
+             scan(t.g, carried{t.g.state("h", 1)}, [&](carried& now) { return now.h = standardise("op", t.in(1)); });
+         },
+         "m.op: all steps are needed at once, and a scan has one at a time"},
         {"outer", [](traced& t) { outer("op", t.in(6), t.in(7), 3); }, "m.op: 7 columns do not divide into 3 heads"},
         {"read_matrices", [](traced& t) { read_matrices("op", t.in(24), t.in(10), 2); },
          "m.op: a head's matrix of 12 numbers has no 5 rows of equal length, one for each column of the query"},

@@ -68,6 +68,14 @@ inline double softplus(double x) {
     return x > 30 ? x : std::log1p(std::exp(x));
 }
 
+/// Mean 0 and variance 1, an epsilon of 1e-8 beside the variance.
+inline void standardise(numbers& x) {
+    double mean = 0, variance = 0;
+    for (const double v : x) mean += v / static_cast<double>(x.size());
+    for (const double v : x) variance += (v - mean) * (v - mean) / static_cast<double>(x.size());
+    for (double& v : x) v = (v - mean) / std::sqrt(variance + 1e-8);
+}
+
 inline numbers log_softmax(numbers x) {
     double sum = 0;
     for (const double v : x) sum += std::exp(v);

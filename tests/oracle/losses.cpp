@@ -56,14 +56,20 @@ void near(double a, double b) {
 
 namespace {
 
-void compare_vtrace(double clip) {
+void compare_vtrace(double clip, bool standardise = false) {
     auto s = prepared::tiny<contrastive>();
     // Numbers that a float holds exactly, as the discount is one.
-    s.learner = {
-        .discount = 0.9375, .baseline_cost = 0.7, .entropy_cost = 0.02, .rho_bar = 0.9, .c_bar = 0.8, .clip = clip};
+    s.learner = {.discount = 0.9375,
+                 .baseline_cost = 0.7,
+                 .entropy_cost = 0.02,
+                 .rho_bar = 0.9,
+                 .c_bar = 0.8,
+                 .clip = clip,
+                 .standardise = standardise};
     unroll<contrastive> u(s);
     double policy = 0, baseline = 0, entropy = 0;
     int clipped = 0;
+    numbers ratios, gains, logs;
     for (int b = 0; b < B; ++b) {
         numbers V, ratio, discount;
         for (int t = 0; t < T; ++t) {
@@ -84,15 +90,18 @@ void compare_vtrace(double clip) {
         for (int t = 0; t < T; ++t) {
             const auto i = static_cast<std::size_t>(t);
             const auto log_pi = oracle::log_softmax(u.of(u.a.logits, t, b));
-            const double gain = u.in("reward", t, b) + discount[i] * v[i + 1] - V[i];
-            if (clip > 0)
-                policy -= std::min(ratio[i] * gain, std::clamp(ratio[i], 1 - clip, 1 + clip) * gain);
-            else
-                policy -= log_pi[static_cast<std::size_t>(u.in("action", t, b))] * std::min(1.0, ratio[i]) * gain;
+            const double bare = u.in("reward", t, b) + discount[i] * v[i + 1] - V[i];
+            gains.push_back(clip > 0 ? bare : std::min(1.0, ratio[i]) * bare);
+            ratios.push_back(ratio[i]);
+            logs.push_back(log_pi[static_cast<std::size_t>(u.in("action", t, b))]);
             baseline += 0.7 * 0.5 * (v[i] - V[i]) * (v[i] - V[i]);
             for (const double l : log_pi) entropy += 0.02 * std::exp(l) * l;
         }
     }
+    if (standardise) oracle::standardise(gains);
+    for (std::size_t i = 0; i < gains.size(); ++i)
+        policy -= clip > 0 ? std::min(ratios[i] * gains[i], std::clamp(ratios[i], 1 - clip, 1 + clip) * gains[i])
+                           : logs[i] * gains[i];
     CHECK(clipped > 3);
     CHECK(clipped < T * B - 3);
     near(u.loss("policy_loss"), policy);
@@ -107,6 +116,10 @@ TEST_CASE("V-trace: three losses with clips, discounts and episode ends") {
 }
 TEST_CASE("V-trace with a clipped surrogate in place of the policy gradient") {
     compare_vtrace(0.25);
+}
+TEST_CASE("V-trace with standardised advantages, with and without the surrogate") {
+    compare_vtrace(0, true);
+    compare_vtrace(0.25, true);
 }
 
 TEST_CASE("CPC: positives, negatives of the same episode, and the weight") {

@@ -13,12 +13,19 @@
 using namespace engram;
 using oracle::numbers;
 
-TEST_CASE("PPO: advantages of the behaviour's values, clipped ratios, means over the rows") {
+namespace {
+
+void compare_ppo(bool standardise) {
     using model = agent<mlp, feed_forward, no_memory, no_auxiliary, ppo>;
     constexpr int T = 9, B = 3;
     auto s = prepared::tiny<model>();
     // A discount that a float holds exactly.
-    s.learner = {.discount = 0.9375, .lambda = 0.75, .clip = 0.2, .value_cost = 0.7, .entropy_cost = 0.02};
+    s.learner = {.discount = 0.9375,
+                 .lambda = 0.75,
+                 .clip = 0.2,
+                 .value_cost = 0.7,
+                 .entropy_cost = 0.02,
+                 .standardise = standardise};
     const auto a = prepared::traced<model, cpu<double>>(s);
     program<cpu<double>> p(*a.g, a.store, {.steps = T, .batch = B, .gradients = true}, {a.logits, a.value});
     fill_randomly(p, a, 7);
@@ -26,6 +33,7 @@ TEST_CASE("PPO: advantages of the behaviour's values, clipped ratios, means over
     const auto in = [&](const char* name, int t, int b) { return p.input(name)[static_cast<std::size_t>(t * B + b)]; };
     double policy = 0, value = 0, entropy = 0;
     int bounded = 0, ends = 0;
+    numbers advantages, ratios;
     for (int b = 0; b < B; ++b)
         for (int t = 0; t < T; ++t) {
             // A_t = sum_k (gamma lambda)^k delta_{t+k}, up to the end of the episode or of the unroll.
@@ -41,13 +49,18 @@ TEST_CASE("PPO: advantages of the behaviour's values, clipped ratios, means over
             const numbers log_pi = oracle::log_softmax(oracle::row(p.output(a.logits), t, b));
             const double ratio =
                 std::exp(log_pi[static_cast<std::size_t>(in("action", t, b))] - in("behaviour_log_probability", t, b));
-            const double kept = std::clamp(ratio, 0.8, 1.2);
-            bounded += ratio * advantage > kept * advantage;
-            policy -= std::min(ratio * advantage, kept * advantage) / (T * B);
+            advantages.push_back(advantage);
+            ratios.push_back(ratio);
             const double v = oracle::row(p.output(a.value), t, b)[0];
             value += 0.7 * 0.5 * (goal - v) * (goal - v) / (T * B);
             for (const double l : log_pi) entropy += 0.02 * std::exp(l) * l / (T * B);
         }
+    if (standardise) oracle::standardise(advantages);
+    for (std::size_t i = 0; i < ratios.size(); ++i) {
+        const double all = ratios[i] * advantages[i], kept = std::clamp(ratios[i], 0.8, 1.2) * advantages[i];
+        bounded += all > kept;
+        policy -= std::min(all, kept) / (T * B);
+    }
     CHECK(bounded > 2);
     CHECK(bounded < T * B - 2);
     CHECK(ends > 2);
@@ -58,6 +71,15 @@ TEST_CASE("PPO: advantages of the behaviour's values, clipped ratios, means over
         return 0.0;
     };
     oracle::check_near({loss("policy_loss"), loss("value_loss"), loss("entropy_loss")}, {policy, value, entropy});
+}
+
+}  // namespace
+
+TEST_CASE("PPO: advantages of the behaviour's values, clipped ratios, means over the rows") {
+    compare_ppo(false);
+}
+TEST_CASE("PPO with advantages of mean 0 and variance 1") {
+    compare_ppo(true);
 }
 
 TEST_CASE("PPO: no gradient beyond the clip, and none back to where the ratio is at its bound") {

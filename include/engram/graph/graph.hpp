@@ -232,6 +232,8 @@ public:
     }
 
     // --- scans (used by graph/scan.hpp) ---
+    /// Whether a scan's body is being traced.
+    bool in_scan() const { return current_scan_ >= 0; }
     void begin_scan() {
         require(current_scan_ < 0, "scan: a scan inside another is not supported");
         current_scan_ = static_cast<int>(scans_.size());

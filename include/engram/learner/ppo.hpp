@@ -7,9 +7,11 @@
 //   L = mean_{t,b} [ -min(ratio_t A_t, clip(ratio_t, 1 - c, 1 + c) A_t) + c_value 1/2 (G_t - V_t)^2
 //                    + c_entropy sum_a pi log pi ]
 //
-// Means over the rows of the minibatch. mu and its values are those of acting: they are recorded once and stay as they
-// are for all epochs (rollout.epochs, rollout.minibatches of train/acting_update.hpp). Defaults are rlpyt's, which the paper
-// does not state: clip 0.1, value cost 1, entropy 0.01, lambda 1. Advantages are not normalised, as there.
+// Means over the rows of the minibatch. With `standardise` the policy's A is what is left of A_t after the mean and the
+// deviation of the minibatch's T B advantages are taken out, so that the scale of rewards does not weigh it against the
+// entropy. mu and its values are those of acting: they are recorded once and stay as they are for all epochs
+// (rollout.epochs, rollout.minibatches of train/acting_update.hpp). Defaults are rlpyt's, which the paper does not
+// state: clip 0.1, value cost 1, entropy 0.01, lambda 1, advantages as they are.
 //
 // Trajectory inputs, [T, B, 1] unless said: action (index), reward, continues (0 where the step ended the episode),
 // behaviour_log_probability (log mu(a_t)), behaviour_value, bootstrap [B, 1] (the value after the last step).
@@ -29,6 +31,7 @@ struct ppo {
         double clip = 0.1;           // c, how far the ratio may leave 1
         double value_cost = 1;       // weight of half the squared error of the value
         double entropy_cost = 0.01;  // weight of the negative entropy
+        bool standardise = false;    // advantages of a minibatch with mean 0 and variance 1
         void check() const {
             require(discount >= 0 && discount <= 1, "learner.discount: expected a number in 0..1, got ", discount);
             require(lambda >= 0 && lambda <= 1, "learner.lambda: expected a number in 0..1, got ", lambda);
@@ -56,7 +59,7 @@ struct ppo {
         const auto returns = generalised_advantage("advantage", reward, discount, value, bootstrap, s.lambda);
         const auto taken = pick("taken", out.log_policy, action);
         add_loss("policy_loss",
-                 map("clipped_surrogate", clipped_surrogate{s.clip}, taken, behaviour, returns.advantage), 1,
+                 map("clipped_surrogate", clipped_surrogate{s.clip}, taken, behaviour, advantage_of(s, returns)), 1,
                  reduction::mean);
         add_loss("value_loss", map("value_error", baseline_error{}, returns.target, out.value), s.value_cost,
                  reduction::mean);
@@ -67,6 +70,6 @@ struct ppo {
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::ppo::settings, discount, lambda, clip, value_cost, entropy_cost);
+ENGRAM_REFLECT(engram::ppo::settings, discount, lambda, clip, value_cost, entropy_cost, standardise);
 
 static_assert(engram::learner_policy<engram::ppo>);

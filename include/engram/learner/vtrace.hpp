@@ -14,7 +14,9 @@
 //
 //     -min(ratio_t A_t, clip(ratio_t, 1 - c, 1 + c) A_t)
 //
-// whose gradient is the same as long as both policies are.
+// whose gradient is the same as long as both policies are. With `standardise` the policy's A is what is left of A_t
+// after the mean and the deviation of all T B of them are taken out, so that the scale of rewards does not weigh it
+// against the entropy.
 //
 // Trajectory inputs, [T, B, 1] unless said: action (index), reward, continues (0 where the step ended the episode),
 // behaviour_log_probability (log mu(a_t)), bootstrap [B, 1] (the value after the last step).
@@ -24,6 +26,7 @@
 #include <engram/graph/ops/map.hpp>
 #include <engram/graph/ops/returns.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/normalise.hpp>
 #include <engram/operations/pick.hpp>
 #include <engram/operations/softmax.hpp>
 
@@ -55,6 +58,12 @@ struct scale_by {
     constexpr auto operator()(auto x) const { return x * factor; }
 };
 
+/// The policy's advantages as a learner's settings have them: a constant.
+template <class Backend, class Settings>
+var<Backend> advantage_of(const Settings& s, const returns_of<Backend>& returns) {
+    return s.standardise ? stop_gradient(standardise("standardised", returns.advantage)) : returns.advantage;
+}
+
 struct vtrace {
     using role = learner_role;
 
@@ -65,6 +74,7 @@ struct vtrace {
         double rho_bar = 1;          // clip of the importance ratio in targets
         double c_bar = 1;            // clip of the ratio that carries them back
         double clip = 0;             // how far the ratio may leave 1 before the policy's gradient stops; 0: no matter
+        bool standardise = false;    // advantages with mean 0 and variance 1
         void check() const {
             require(discount >= 0 && discount <= 1, "learner.discount: expected a number in 0..1, got ", discount);
             require(baseline_cost >= 0, "learner.baseline_cost: expected zero or more, got ", baseline_cost);
@@ -102,11 +112,11 @@ struct vtrace {
         const auto discount = map("discount", scale_by{s.discount}, continues);
         const auto returns = vtrace_targets("vtrace", ratio, reward, discount, stop_gradient(out.value), bootstrap,
                                             {s.rho_bar, s.c_bar, s.clip > 0 ? 0.0 : 1.0});
+        const auto advantage = advantage_of(s, returns);
         if (s.clip > 0)
-            add_loss("policy_loss",
-                     map("clipped_surrogate", clipped_surrogate{s.clip}, taken, behaviour, returns.advantage));
+            add_loss("policy_loss", map("clipped_surrogate", clipped_surrogate{s.clip}, taken, behaviour, advantage));
         else
-            add_loss("policy_loss", map("policy_gradient", policy_gradient{}, taken, returns.advantage));
+            add_loss("policy_loss", map("policy_gradient", policy_gradient{}, taken, advantage));
         add_loss("baseline_loss", map("baseline_error", baseline_error{}, returns.target, out.value), s.baseline_cost);
         add_loss("entropy_loss", sum_columns("entropy", map("negative_entropy", negative_entropy{}, out.log_policy)),
                  s.entropy_cost);
@@ -115,6 +125,6 @@ struct vtrace {
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::vtrace::settings, discount, baseline_cost, entropy_cost, rho_bar, c_bar, clip);
+ENGRAM_REFLECT(engram::vtrace::settings, discount, baseline_cost, entropy_cost, rho_bar, c_bar, clip, standardise);
 
 static_assert(engram::learner_policy<engram::vtrace>);

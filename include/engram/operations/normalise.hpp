@@ -8,7 +8,8 @@
 //   y = size z
 //   dx = (g - [mean(g)] - z mean(g z)) / sqrt(...),  g = size dy, and mean(g) only where it is centred
 //
-// over the N columns of each group, heads side by side. Times a learnt gain it is the normalisation of a head (xLSTM,
+// over the N columns of each group, heads side by side, or over the T B numbers of a column of the unroll, which is how
+// advantages are brought to one scale (standardise). Times a learnt gain it is the normalisation of a head (xLSTM,
 // gated DeltaNet); the second of size 1 / sqrt(N) has length one (keys of delta rules).
 
 #include <string>
@@ -50,6 +51,12 @@ struct normalised_rows {
     }
 };
 
+/// The same over all steps and batch rows of one column.
+struct standardised_column : normalised_rows {
+    static constexpr bool whole_column = true;
+    static constexpr int pieces(settings, int) { return 1; }
+};
+
 /// Every `group` columns of x [., F] with mean 0 (where centred) and mean square size^2.
 template <class Backend>
 var<Backend> normalise(const std::string& name, const var<Backend>& x, int group, bool centred = true,
@@ -59,6 +66,14 @@ var<Backend> normalise(const std::string& name, const var<Backend>& x, int group
     require(epsilon > 0 && size > 0, x.owner->full_name(name), ": expected a positive epsilon and size, got ", epsilon,
             " and ", size);
     return add_rows<normalised_rows>(*x.owner, name, {x}, {group, centred, epsilon, size}, {x.width})[0];
+}
+
+/// x [T, B, 1] with mean 0 and variance 1 over all steps and batch rows. Not for a scan, nor for sharded batches: rows
+/// of different batch entries meet.
+template <class Backend>
+var<Backend> standardise(const std::string& name, const var<Backend>& x, double epsilon = 1e-8) {
+    require(epsilon > 0, x.owner->full_name(name), ": expected a positive epsilon, got ", epsilon);
+    return add_rows<standardised_column>(*x.owner, name, {x}, {1, true, epsilon, 1}, {1})[0];
 }
 
 }  // namespace engram

@@ -27,6 +27,8 @@
 //   slopes(o, i, add)           add(o.w, number) for every parameter: what this row adds to its gradient in column i
 //   taken_row(o)                the row of the parameters that this row is about, -1 for none; without it 0
 //   index = "index"             uses row.index, and what it calls them
+//   whole_column = true         its row is a column of the unroll: inputs and outputs are [T, B, 1], seen as one row of
+//                               T B numbers, a step after the other
 //
 // The host calls a body for one row after the other; a device runs a block a row and piece. The gradients of parameters
 // are gathered after the rows: on the host row by row, on a device by a block a number, so that no two threads add to
@@ -77,6 +79,15 @@ template <class Body>
 concept in_pieces = requires(const typename Body::settings& s) {
     Body::pieces(s, 0);
 };
+
+/// Whether its one row is a column over all steps and batch rows.
+template <class Body>
+inline constexpr bool of_a_column = false;
+template <class Body>
+    requires requires {
+        Body::whole_column;
+    }
+inline constexpr bool of_a_column<Body> = Body::whole_column;
 
 template <class Body, class O>
 ENGRAM_HD int taken_row(const O& o) {
@@ -178,10 +189,14 @@ private:
         bool left = false;  // here, as far as t and row say; a body that throws leaves nowhere
     };
 
-    static columns placed(const operand<real>& o, int pieces) {
+    columns placed(const operand<real>& o, int parts) const {
         if (!o) return {};
-        const int width = std::max(1, o.width / pieces);
-        return {o.data, o.stride, o.step, width, o.width < pieces ? 0 : width, o.accumulate};
+        if constexpr (of_a_column<Body>) {
+            require(o.stride == 1 && o.step == binder_.batch(), binder_.op().name, ": a column has gaps");
+            return {o.data, 0, 0, binder_.steps() * binder_.batch(), 0, o.accumulate};
+        }
+        const int columns_each = std::max(1, o.width / parts);
+        return {o.data, o.stride, o.step, columns_each, o.width < parts ? 0 : columns_each, o.accumulate};
     }
     void bind(input_row<real>& m) {
         static_cast<columns&>(m) = placed(binder_.in(inputs_), pieces);
@@ -282,7 +297,7 @@ private:
 
     template <bool Backward>
     void run(int t, int count) {
-        const int rows = count * batch;
+        const int rows = of_a_column<Body> ? 1 : count * batch;
         for (int round = 0; round < operands.rounds(); ++round) {
             each_row<Backward>(operands.at(t, round), rows);
             operands.left_at(in_place ? rows : 0, round);
@@ -331,7 +346,7 @@ private:
 /// A block a row and piece.
 template <class Real, class Body, bool Backward>
 struct row_block {
-    static constexpr int lanes = 32;
+    static constexpr int lanes = of_a_column<Body> ? 256 : 32;
     operands_at<Real, Body> first;
     typename Body::settings settings;
     int pieces;
@@ -396,8 +411,9 @@ private:
     template <bool Backward>
     void run(int t, int steps) {
         for (int round = 0; round < operands.rounds(); ++round)
-            this->launch_blocks(
-                steps, operands.pieces, std::max(sums, 1) * row_block<real, Body, Backward>::lanes,
+            this->on->launch_blocks(
+                this->name, of_a_column<Body> ? 1 : std::ptrdiff_t{steps} * this->batch * operands.pieces,
+                std::max(sums, 1) * row_block<real, Body, Backward>::lanes,
                 row_block<real, Body, Backward>{operands.at(t, round), settings, operands.pieces, alarm});
     }
     void gather(int steps) {
@@ -436,6 +452,13 @@ std::vector<var<Backend>> add_rows(graph<Backend>& g, const std::string& name, c
     op->settings = settings;
     for (const var<Backend>& v : inputs) op->inputs.push_back(g.own(name, v));
     for (const parameter p : parameters) op->parameters.push_back(p.id);
+    if constexpr (internal::of_a_column<Body>) {
+        for (const view& in : op->inputs)
+            require(in.width == 1 && g.info(in).width == 1 && g.info(in).rows == extent::sequence, g.full_name(name),
+                    ": '", g.info(in).name, "' is no column of its own over all steps, [T,B,1]");
+        require(!g.in_scan(), g.full_name(name), ": all steps are needed at once, and a scan has one at a time");
+        op->row_wise = false, op->mixes_batch = true;
+    }
     if (mark) mark(*op);
     const extent rows = g.common_rows(op->inputs);
     return g.add(std::move(op), widths, rows);

@@ -13,8 +13,8 @@ double worst_difference_from_loops(int N, int H, int K) {
     using backend = cpu<Real>;
     const int T = 2, B = 2;
     traced<backend> m(N, H, K);
-    std::vector<var<backend>> shown{m.blended, m.soft,     m.sums,  m.mixed, m.released, m.decayed,
-                                    m.content, m.products, m.found, m.equal, m.centred,  m.turned};
+    std::vector<var<backend>> shown{m.blended,  m.soft,  m.sums,  m.mixed,   m.released, m.decayed, m.content,
+                                    m.products, m.found, m.equal, m.centred, m.turned,   m.levelled};
     shown.insert(shown.end(), m.cleared.begin(), m.cleared.end());
     program<backend> p(m.g, m.store, {.steps = T, .batch = B}, shown);
     fill(p, m.g);
@@ -23,11 +23,15 @@ double worst_difference_from_loops(int N, int H, int K) {
         const auto all = p.input(name);
         return static_cast<double>(all[static_cast<std::size_t>(row) * (all.size() / (T * B)) + std::size_t(i)]);
     };
+    double level = 0, spread = 0.01;
+    for (int r = 0; r < T * B; ++r) level += in("whole", r, 0) / (T * B);
+    for (int r = 0; r < T * B; ++r) spread += std::pow(in("whole", r, 0) - level, 2) / (T * B);
     double worst = 0;
     const auto compare = [&](const var<backend>& v, int row, int i, double expected) {
         worst = std::max(worst, std::abs(static_cast<double>(p.output(v).data[row * v.width + i]) - expected));
     };
     for (int r = 0; r < T * B; ++r) {
+        compare(m.levelled, r, 0, (in("whole", r, 0) - level) / std::sqrt(spread));
         std::vector<double> y(static_cast<std::size_t>(N)), d(y);
         for (int n = 0; n < N; ++n) y[std::size_t(n)] = d[std::size_t(n)] = in("start", r, n);
         for (int h = 0; h < H; ++h) {
@@ -140,4 +144,13 @@ TEST_CASE("widths that are not those of heads are refused in one sentence") {
                       "content: cosines of 7 columns do not divide among 2 strengths");
     CHECK_THROWS_WITH(fold_heads("fold", decay{}, 0, start, x), "fold: 0 heads; at least one is needed");
     CHECK_THROWS_WITH(clear_rows<backend>("clear", gate, {x}), "clear: reset is one column, not 2");
+}
+
+TEST_CASE("a standardised column wants the whole batch") {
+    using backend = cpu<double>;
+    const auto store = std::make_shared<parameters<double>>(1);
+    graph<backend> g{store};
+    const auto y = standardise("level", g.input("x", 1));
+    CHECK_THROWS_WITH_AS(program<backend>(g, store, {.steps = 4, .batch = 2, .total_batch = 8}, {y}),
+                         "level: mixes rows of the batch, so the batch cannot be split over threads; use one", error);
 }

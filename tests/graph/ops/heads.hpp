@@ -1,6 +1,6 @@
 #pragma once
 // What heads side by side compute, traced for any backend: spread maps, groups, mixtures, folds, content weights,
-// cleared rows, matrices of heads, groups of one size, angles.
+// cleared rows, matrices of heads, groups of one size, a column of an unroll of one size, angles.
 
 #include <doctest/doctest.h>
 
@@ -51,7 +51,7 @@ struct traced {
     var<Backend> x, gate, whole, start, reset, shares;
     std::vector<var<Backend>> values;
     var<Backend> blended, soft, sums, mixed, released, decayed, content, scanned, products, found, equal, centred,
-        turned;
+        turned, levelled;
     std::vector<var<Backend>> cleared;
 
     traced(int slots, int heads, int mixed_values) : N(slots), H(heads), K(mixed_values) {
@@ -75,6 +75,7 @@ struct traced {
         found = read_matrices("found", products, values[1], H);
         equal = normalise("equal", x, N, false, 0.01, 0.5);
         centred = normalise("centred", values[0], N, true, 0.01);
+        levelled = standardise("levelled", whole, 0.01);
         turned = map("turned", turned_by{}, gate.spread(N), x);
         // The same within a scan, where gradients meet what later steps sent back.
         const carried<var<Backend>> begin{g.state("slots", N), g.state("heads", H * N)};
@@ -85,8 +86,8 @@ struct traced {
             return s.slots;
         });
         int i = 0;
-        for (const auto& y :
-             {blended, soft, sums, mixed, released, decayed, content, scanned, products, found, equal, centred, turned})
+        for (const auto& y : {blended, soft, sums, mixed, released, decayed, content, scanned, products, found, equal,
+                              centred, turned, levelled})
             add(message("loss.", i++), y);
         for (const auto& y : cleared) add(message("loss.", i++), y);
     }
@@ -135,7 +136,7 @@ template <class Backend>
 std::vector<double> numbers_of(int N, int H, int K, thread_order order = thread_order::ascending) {
     traced<Backend> m(N, H, K);
     std::vector<var<Backend>> outputs{m.blended, m.soft,     m.sums,  m.mixed, m.released, m.decayed, m.content,
-                                      m.scanned, m.products, m.found, m.equal, m.centred,  m.turned};
+                                      m.scanned, m.products, m.found, m.equal, m.centred,  m.turned,  m.levelled};
     outputs.insert(outputs.end(), m.cleared.begin(), m.cleared.end());
     std::vector<var<Backend>> inputs{m.x, m.gate, m.whole, m.start, m.shares};
     inputs.insert(inputs.end(), m.values.begin(), m.values.end());
