@@ -23,7 +23,7 @@ class Engram(ConanFile):
     # Headers are the same with and without CUDA: the option makes sure that a consumer's nvcc is there.
     options = {"with_cuda": [True, False]}
     default_options = {"with_cuda": False, "boost/*:header_only": True, "xtensor/*:xsimd": False}
-    exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "programs/*"
+    exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "programs/*", "third_party/*"
 
     def set_version(self):
         header = load(self, os.path.join(self.recipe_folder, "include/engram/version.hpp"))

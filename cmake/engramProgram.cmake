@@ -14,6 +14,7 @@
 
 include("${CMAKE_CURRENT_LIST_DIR}/engramDependencies.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/cuda.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/rpc.cmake")
 
 # engram_use_program(): makes engram::program, once a build, and finds what it needs in the caller's folder.
 function(engram_use_program)
@@ -41,6 +42,7 @@ function(engram_use_program)
   list(FILTER large INCLUDE REGEX "(runs|launch)\\.cpp$")
   set_source_files_properties(${large} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   engram_use_mpi()
+  engram_use_rpc()
   target_link_libraries(engram_program PUBLIC engram_compiled engram::engram CLI11::CLI11 fmt::fmt
                                        PRIVATE $<TARGET_NAME_IF_EXISTS:engram_build_flags>)
 endfunction()

@@ -15,6 +15,8 @@ file(GLOB program_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/programs/*.[c
      "${PROJECT_SOURCE_DIR}/programs/*.cu")
 install(FILES ${program_sources} DESTINATION "${CMAKE_INSTALL_DATADIR}/engram/programs")
 
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/third_party" DESTINATION "${CMAKE_INSTALL_DATADIR}/engram")
+
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/engramConfig.cmake.in"
                               "${PROJECT_BINARY_DIR}/engramConfig.cmake" INSTALL_DESTINATION "${package_dir}")
 # Headers only: any architecture will do. Before 1.0 every minor version may break.
@@ -23,7 +25,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/engramConfigVersion.cmak
 install(FILES "${PROJECT_BINARY_DIR}/engramConfig.cmake" "${PROJECT_BINARY_DIR}/engramConfigVersion.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/engramDependencies.cmake" "${PROJECT_SOURCE_DIR}/cmake/engramProgram.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/ablation.cpp.in" "${PROJECT_SOURCE_DIR}/cmake/ablation.cu.in"
-              "${PROJECT_SOURCE_DIR}/cmake/cuda.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/cuda.cmake" "${PROJECT_SOURCE_DIR}/cmake/rpc.cmake"
         DESTINATION "${package_dir}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 

@@ -1,0 +1,47 @@
+# engram_use_rpc(): makes engram_wire, the messages of dm_env_rpc and their services, where gRPC is; once a build.
+# ENGRAM_RPC is AUTO, ON or OFF. Who links it has ENGRAM_RPC defined. The published files are in third_party, which an
+# installed engram has beside this folder, as the checkout does.
+function(engram_use_rpc)
+  set(ENGRAM_RPC AUTO CACHE STRING "Environments of other processes, and tasks for them, by dm_env_rpc: AUTO, ON or OFF")
+  if(NOT ENGRAM_RPC MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "engram: ENGRAM_RPC is '${ENGRAM_RPC}', expected AUTO, ON or OFF")
+  endif()
+  if(TARGET engram_wire OR ENGRAM_RPC STREQUAL "OFF" OR (ENGRAM_RPC STREQUAL "AUTO" AND CMAKE_CROSSCOMPILING))
+    return()
+  endif()
+  find_package(Protobuf QUIET)
+  find_package(gRPC CONFIG QUIET)
+  find_program(ENGRAM_GRPC_PLUGIN grpc_cpp_plugin)
+  mark_as_advanced(ENGRAM_GRPC_PLUGIN)
+  if(NOT Protobuf_FOUND OR NOT Protobuf_PROTOC_EXECUTABLE OR NOT gRPC_FOUND OR NOT ENGRAM_GRPC_PLUGIN)
+    if(ENGRAM_RPC STREQUAL "ON")
+      message(FATAL_ERROR "engram: ENGRAM_RPC=ON needs gRPC and protobuf, which were not found (Debian: libgrpc++-dev, "
+                          "libprotobuf-dev, protobuf-compiler-grpc)")
+    endif()
+    return()
+  endif()
+
+  get_filename_component(published "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../third_party" ABSOLUTE)
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/wire")
+  file(MAKE_DIRECTORY "${folder}")
+  set(sources)
+  foreach(name google/rpc/status dm_env_rpc/v1/dm_env_rpc)
+    list(APPEND sources "${folder}/${name}.pb.cc")
+    set(made "${folder}/${name}.pb.cc" "${folder}/${name}.pb.h")
+    set(services)
+    if(name MATCHES dm_env_rpc)
+      list(APPEND sources "${folder}/${name}.grpc.pb.cc")
+      list(APPEND made "${folder}/${name}.grpc.pb.cc" "${folder}/${name}.grpc.pb.h")
+      set(services "--plugin=protoc-gen-grpc=${ENGRAM_GRPC_PLUGIN}" "--grpc_out=${folder}")
+    endif()
+    add_custom_command(OUTPUT ${made} VERBATIM
+      COMMAND "${Protobuf_PROTOC_EXECUTABLE}" "-I${published}" "--cpp_out=${folder}" ${services} "${published}/${name}.proto"
+      DEPENDS "${published}/${name}.proto")
+  endforeach()
+  # Generated code: its warnings are not ours, and none of it is hot but the copying of bytes.
+  add_library(engram_wire STATIC EXCLUDE_FROM_ALL ${sources})
+  target_include_directories(engram_wire SYSTEM PUBLIC "${folder}")
+  target_compile_definitions(engram_wire INTERFACE ENGRAM_RPC)
+  target_compile_options(engram_wire PRIVATE -w $<$<CONFIG:Release>:-O1>)
+  target_link_libraries(engram_wire PUBLIC gRPC::grpc++ protobuf::libprotobuf)
+endfunction()
