@@ -43,10 +43,12 @@ std::uint64_t task_request::seed_or_default() const {
     return seed ? static_cast<std::uint64_t>(whole_number("--seed", *seed, 0)) : 1;
 }
 
-bool task_request::plays_oracle() const {
+scripted_policy task_request::player() const {
     const std::string wanted = policy.value_or("oracle");
-    require_known("policy", wanted, std::vector<std::string>{"oracle", "random"});
-    return wanted == "oracle";
+    require_known("policy", wanted, std::vector<std::string>{"oracle", "explorer", "random"});
+    return wanted == "oracle"     ? scripted_policy::oracle
+           : wanted == "explorer" ? scripted_policy::explorer
+                                  : scripted_policy::random;
 }
 
 int task_request::positive(const char* flag, const std::optional<std::string>& text, int otherwise) {
@@ -75,7 +77,7 @@ int run(int argc, char** argv) {
     };
     static constexpr entry entries[]{
         {"list", "every task: actions, observation, levels, time limit, maximum reward", list_tasks},
-        {"score", "mean episode reward of the oracle or of random actions", score_tasks},
+        {"score", "mean episode reward of the oracle, of an explorer who is told nothing, or of random actions", score_tasks},
         {"speed", "steps per second, without and with drawing", time_tasks},
         {"play", "play a task in the terminal", play_task},
         {"sheet", "a picture of all tasks at both fidelities", draw_sheet},
@@ -94,7 +96,7 @@ int run(int argc, char** argv) {
             s->add_option("--difficulty", asked.difficulty, "of popgym tasks: easy (default), medium or hard");
             s->add_option("--rules", asked.rules, "of popgym tasks: package (default) or paper");
         }
-        if (name == "score" || name == "film") s->add_option("--policy", asked.policy, "oracle (default) or random");
+        if (name == "score" || name == "film") s->add_option("--policy", asked.policy, "oracle (default), explorer or random");
         if (name == "score") {
             s->add_option("--episodes", asked.episodes, "episodes per level (100)");
             s->add_option("--threads", asked.threads, "threads (one per core)");

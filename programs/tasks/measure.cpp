@@ -54,7 +54,7 @@ level_score together(const std::string& level, const std::vector<level_score>& p
 
 level_score score_level(const task_info& info, const std::string& level, const task_request& asked, int episodes,
                         int threads, const std::shared_ptr<const stimulus_set>& stimuli) {
-    const auto policy = asked.plays_oracle() ? scripted_policy::oracle : scripted_policy::random;
+    const auto policy = asked.player();
     const auto options = asked.options();
     const level_maker make = [&](const std::string& name, int count, std::uint64_t seed, int first) {
         return make_environment(info.name, name, count, seed, static_cast<std::uint32_t>(first), options, stimuli);
@@ -149,8 +149,12 @@ int score_tasks(const task_request& asked) {
     const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     const int threads = task_request::positive("--threads", asked.threads, cores);
     require(threads <= 1024, "--threads: expected 1024 or less, got ", threads);
-    const char* policy = asked.plays_oracle() ? "oracle" : "random";
-    const auto infos = asked.tasks();
+    const bool oracle = asked.player() == scripted_policy::oracle;
+    const std::string policy = asked.policy.value_or("oracle");
+    auto infos = asked.tasks();
+    if (asked.task.empty() && asked.player() == scripted_policy::explorer)
+        std::erase_if(infos, [](const task_info& info) { return !info.has_explorer; });
+    for (const auto& info : infos) check_played(asked.player(), info);
     asked.seed_or_default();
     std::vector<std::string> known;
     for (const auto& info : infos) known.insert(known.end(), info.levels.begin(), info.levels.end());
@@ -158,7 +162,7 @@ int score_tasks(const task_request& asked) {
     if (asked.csv) atomic_file{*asked.csv};  // a file that cannot be written is better known now than afterwards
 
     std::string csv = "task,fidelity,policy,level,episodes,mean,standard_error,maximum\n";
-    const bool oracle = asked.plays_oracle(), beside = asked.options().fidelity == "paper";
+    const bool beside = asked.options().fidelity == "paper";
     fmt::print("{:<33}{:<22}{:>9}{:>12}{:>10}{:>10}{}\n", "task", "level", "episodes", policy, "+-", "maximum",
                !beside  ? ""
                : oracle ? fmt::format("{:>10}", "human")

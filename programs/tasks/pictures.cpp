@@ -23,14 +23,14 @@ namespace {
 /// Plays one episode, at most so many steps, and returns how many they were; `before` sees every step and `after` what
 /// it earned.
 int play_through(const task_info& info, const std::string& level, const task_options& options, std::uint64_t seed,
-                 bool oracle, const std::shared_ptr<const stimulus_set>& stimuli, int longest,
+                 scripted_policy policy, const std::shared_ptr<const stimulus_set>& stimuli, int longest,
                  const std::function<void(int, const batch_environment&)>& before,
                  const std::function<void(int, float)>& after) {
     const auto batch = make_environment(info.name, level, 1, seed, 0, options, stimuli);
-    philox random(seed, stream_id("action", 0));
+    scripted_player player{policy, philox(seed, stream_id("action", 0))};
     for (int t = 0; t < longest; ++t) {
         before(t, *batch);
-        const outcome got = batch->step(0, oracle ? batch->oracle(0) : random.below(info.actions));
+        const outcome got = batch->step(0, player.act(*batch, 0));
         after(t, got.reward);
         if (got.done) return t + 1;
     }
@@ -60,7 +60,7 @@ std::vector<picture> three_moments(const task_info& info, const task_options& op
     std::vector<float> seen(static_cast<std::size_t>(info.observation.size()));
     std::vector<picture> way;
     play_through(
-        info, info.levels.front(), options, seed, true, task_stimuli(info.name, options), watched,
+        info, info.levels.front(), options, seed, scripted_policy::oracle, task_stimuli(info.name, options), watched,
         [&](int, const batch_environment& batch) {
             batch.observe(0, seen.data());
             way.push_back(observation_picture(info, seen));
@@ -150,8 +150,7 @@ int draw_sheet(const task_request& asked) {
 int film_task(const task_request& asked) {
     const task_info info = asked.only_task("film");
     const std::string level = asked.only_level(info);
-    const bool oracle = asked.plays_oracle();
-    require(!oracle || info.has_oracle, info.name, ": this environment has no oracle; give --policy random");
+    check_played(asked.player(), info);
     const int longest = task_request::positive("--steps", asked.steps, 500);
     require(longest <= 20000, "--steps: expected 20000 or less, got ", longest);
     require(asked.out.has_value(), "film: --out is missing; name a file that ends in .gif");
@@ -164,7 +163,7 @@ int film_task(const task_request& asked) {
     std::vector<picture> frames;
     double total = 0;
     const int steps = play_through(
-        info, level, options, seed, oracle, task_stimuli(info.name, options), longest,
+        info, level, options, seed, asked.player(), task_stimuli(info.name, options), longest,
         [&](int, const batch_environment& batch) {
             batch.observe(0, seen.data());
             frames.push_back(observation_picture(info, seen, scale));

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <engram/evaluate/scripted.hpp>
 #include <engram/io/png.hpp>
 #include <engram/program/compiled_tasks.hpp>
 
@@ -27,8 +28,8 @@ struct task_request {
     task_info only_task(const std::string& command) const;
     std::string only_level(const task_info& info) const;
     std::uint64_t seed_or_default() const;
-    /// Whether the oracle plays, and not chance.
-    bool plays_oracle() const;
+    /// Who plays: the oracle unless another one is named.
+    scripted_policy player() const;
     /// A number of at least one, or what stands for it.
     static int positive(const char* flag, const std::optional<std::string>& text, int otherwise);
     static std::vector<int> positives(const char* flag, const std::optional<std::string>& text,

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // What policies that do not learn earn on a level: uniformly random actions, and the oracle, which reads the whole
-// state. They are the ends of the scale where no human was measured (reference_scores.hpp).
+// state. They are the ends of the scale where no human was measured (reference_scores.hpp). Where the oracle knows what
+// nobody can, the explorer stands between them (task/explorer.hpp).
 //
 //   mean = sum_i R_i / n,  stderr = sqrt(sum_i (R_i - mean)^2 / (n - 1) / n),  R_i the reward of episode i
 //
@@ -19,12 +20,34 @@
 #include <engram/core/philox.hpp>
 #include <engram/evaluate/levels.hpp>
 #include <engram/task/environment.hpp>
+#include <engram/task/explorer.hpp>
 
 namespace engram {
 
-enum class scripted_policy { random, oracle };
+enum class scripted_policy { random, oracle, explorer };
 
-/// `episodes` episodes of the level that `make` makes; the same seed gives the same episodes to both policies.
+/// Throws the sentence where a task has nobody who plays so.
+inline void check_played(scripted_policy policy, const task_info& info) {
+    require(policy != scripted_policy::oracle || info.has_oracle, info.name,
+            ": this environment has no oracle (it would give `int oracle() const`); give --policy random");
+    require(policy != scripted_policy::explorer || info.has_explorer, info.name,
+            ": nobody explores this environment, or not at this fidelity; give --policy oracle");
+}
+
+/// One row's player through its episodes.
+struct scripted_player {
+    scripted_policy policy;
+    philox random;
+    explored all{};  // of the episode so far
+
+    int act(const batch_environment& environment, int row) {
+        return policy == scripted_policy::oracle     ? environment.oracle(row)
+               : policy == scripted_policy::explorer ? environment.explore(row, all)
+                                                     : random.below(environment.info().actions);
+    }
+};
+
+/// `episodes` episodes of the level that `make` makes; the same seed gives the same episodes to all policies.
 inline level_score play_scripted(const level_maker& make, const std::string& level, scripted_policy policy,
                                  int episodes, std::uint64_t seed, int batch = 50) {
     require(episodes > 0, "scripted play: expected at least one episode, got ", episodes);
@@ -32,18 +55,16 @@ inline level_score play_scripted(const level_maker& make, const std::string& lev
     const int rows = std::min(batch, episodes);
     const std::uint64_t own = evaluation_seed(seed, level);
     const auto environment = make(level, rows, own, 0);
-    const int actions = environment->info().actions;
-    require(policy != scripted_policy::oracle || environment->info().has_oracle, environment->info().name,
-            ": this environment has no oracle (it would give `int oracle() const`)");
+    check_played(policy, environment->info());
     level_score score{level, episodes, 0, 0};
     std::vector<double> rewards;
     for (int row = 0; row < rows; ++row) {
-        philox random(own, stream_id("scripted", static_cast<std::uint32_t>(row)));
+        scripted_player player{policy, philox(own, stream_id("scripted", static_cast<std::uint32_t>(row)))};
         for (int left = episodes / rows + (row < episodes % rows); left > 0; --left) {
             double reward = 0;
+            player.all = {};
             for (bool done = false; !done;) {
-                const int action = policy == scripted_policy::oracle ? environment->oracle(row) : random.below(actions);
-                const outcome out = environment->step(row, action);
+                const outcome out = environment->step(row, player.act(*environment, row));
                 reward += static_cast<double>(out.reward);
                 done = out.done;
             }

@@ -80,6 +80,7 @@ struct task_info {
     std::vector<level_info> level_details{};
     std::string unit = "episode reward";
     bool has_oracle = true;
+    bool has_explorer = false;  // who plays without being told what is hidden (explorer.hpp)
     bool seeks_goal = false;  // a reward above zero is a goal that was reached, and that stays for the episode
     int revision = 1;         // of what an episode is; a checkpoint is of one revision
 
@@ -165,6 +166,8 @@ concept environment = std::is_trivially_copyable_v<E> && equal_in_bytes<E> &&
     { seen.valid() } -> std::same_as<bool>;
 };
 
+struct explored;
+
 /// Many environments of one task and level. Different rows may be stepped by different threads.
 class batch_environment {
 public:
@@ -179,6 +182,10 @@ public:
     virtual std::optional<trial_event> event(int row) const = 0;
     /// A good action, chosen with knowledge of the state.
     virtual int oracle(int row) const = 0;
+    /// The next action of somebody who knows of the episode what `all` has of it.
+    virtual int explore(int, explored&) const {
+        fail(info().name, ": nobody explores this environment (it would give `int explore(explored&) const`)");
+    }
     /// The bytes that a checkpoint keeps, and their way back; they fit only the same task and level.
     virtual std::span<const std::byte> state(int row) const = 0;
     virtual void restore(int row, std::span<const std::byte> saved) = 0;
@@ -222,6 +229,12 @@ public:
 
     std::optional<trial_event> event(int i) const override { return row(i).event(); }
     int oracle(int i) const override { return row(i).oracle(); }
+    int explore(int i, explored& all) const override {
+        if constexpr (requires { row(i).explore(all); })
+            return row(i).explore(all);
+        else
+            return batch_environment::explore(i, all);
+    }
 
     std::span<const std::byte> state(int i) const override { return std::as_bytes(std::span(&row(i), 1)); }
 

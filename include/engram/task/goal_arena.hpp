@@ -33,6 +33,7 @@
 #include <string>
 
 #include "engram/task/environment.hpp"
+#include "engram/task/explorer.hpp"
 #include "engram/task/first_person.hpp"
 #include "engram/task/grid_path.hpp"
 #include "engram/task/suite_level.hpp"
@@ -77,6 +78,7 @@ struct goal_arena {
     static task_info describe(const task_options& options) {
         task_info info{.name = name, .observation = view_shape(options), .actions = walking_actions};
         info.seeks_goal = true;
+        info.has_explorer = !pace::paper_fidelity(options);
         info.revision = revision_of(options, 3);
         const int longest = time_limit(options);
         for (const auto& each : suite_levels)
@@ -183,6 +185,25 @@ struct goal_arena {
 
     /// The shortest way to the goal.
     int oracle() const { return shortest_way_action(level.step, place, who, body, goal_x, goal_y, level.reach, time); }
+
+    /// The arena is known and where the goal can be, but not where it is. Small fidelity alone.
+    int explore(explored& all) const {
+        // Seen is a cell that does not hold the goal: by standing there, or, where goals are visible, before it.
+        const int x = who.x >> 16, y = who.y >> 16;
+        all.at(x, y) = true;
+        const int quarter = who.heading / (full_turn / 4);
+        constexpr int across[] = {1, 0, -1, 0}, down[] = {0, 1, 0, -1};
+        if (Visible && place.inside(x + across[quarter], y + down[quarter]))
+            all.at(x + across[quarter], y + down[quarter]) = true;
+        all.goal = all.goal || all.at(goal_x >> 16, goal_y >> 16);
+        if (all.goal) return oracle();
+        return explore_action(
+            place, who, all, [&](int cx, int cy) { return !place.at(cx, cy).solid(); },
+            [&](int cx, int cy) {
+                const int far = side_of(size, true) + 2, odd = far % 2 == 1;
+                return !all.at(cx, cy) && !(odd && (cx == far / 2 || cy == far / 2));
+            });
+    }
 
     /// An arena is known byte for byte, the goal is drawn as it is drawn by `reset`, and the body stands free.
     bool valid() const {

@@ -30,6 +30,7 @@
 #include <string>
 
 #include "engram/task/environment.hpp"
+#include "engram/task/explorer.hpp"
 #include "engram/task/first_person.hpp"
 #include "engram/task/grid_path.hpp"
 #include "engram/task/maze_generator.hpp"
@@ -66,6 +67,7 @@ struct procedural_maze {
         task_info info{
             .name = "visible_goal_procedural_maze", .observation = view_shape(options), .actions = walking_actions};
         info.seeks_goal = true;
+        info.has_explorer = !pace::paper_fidelity(options);
         info.revision = revision_of(options, 3);
         const int longest = time_limit(options);
         for (const auto& each : suite_levels)
@@ -142,6 +144,16 @@ struct procedural_maze {
     /// The shortest way to the goal.
     int oracle() const {
         return shortest_way_action(level.step, place, who, body, centre(goal.x), centre(goal.y), reach, time);
+    }
+
+    /// Of the maze nothing is known beforehand but its size. Small fidelity alone.
+    int explore(explored& all) const {
+        look(place, who, through(), all);
+        all.goal = all.goal || all.at(goal.x, goal.y);
+        const auto passable = [&](int x, int y) { return !all.at(x, y) || !place.at(x, y).solid(); };
+        return explore_action(place, who, all, passable, [&](int x, int y) {
+            return all.goal ? x == goal.x && y == goal.y : !all.at(x, y);
+        });
     }
 
     /// A closed maze of its size, the goal in its rows, the body and all spawn places on free ground.
