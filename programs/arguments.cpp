@@ -44,6 +44,7 @@ void add_evaluate(CLI::App& app, arguments& a) {
     s->add_option("--episodes", a.episodes, "episodes per level (100)");
     s->add_option("--seed", a.seed, "seed of the episodes (that of the run)");
     s->add_option("--data", a.data, "folder with mnist/ and omniglot/, if it has moved");
+    s->add_option("--set", a.set, "an option of the task, other than it was trained with: --set task.length=400");
     s->add_flag("--quiet", a.quiet, "no table");
 }
 

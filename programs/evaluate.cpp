@@ -22,38 +22,52 @@ int evaluate(ablation& model, const arguments& a) {
     const auto seed = a.seed ? whole_number("--seed", *a.seed, 0) : config.seed;
     const int episodes = a.episodes ? parse<int>("--episodes", *a.episodes) : 100;
     require(episodes > 0, "--episodes: expected 1 or more, got ", episodes);
+    const auto changed = parse_assignments(a.set);
+    for (const auto& [name, value] : changed)
+        require(name.starts_with("task."), "evaluate: --set ", name, ": a model is evaluated as it was trained; only ",
+                "options of its task can be others, such as task.length");
+    config.refuse_foreign(changed);
+    require(file_exists(paths.checkpoint()), paths.folder, " holds no checkpoint yet; train it first");
+    const auto file = safetensors::read(paths.checkpoint());
+    check_checkpoint(file, config, false);
+    config.set(changed);
     const bool sequences = model.learns_sequences();
     const auto known = sequences ? describe_sequence(config.task, config.run.task).known_levels()
                                  : describe_task(config.task, config.run.task).levels;
     for (const auto& level : a.level) require_known("level", level, known);
-    require(file_exists(paths.checkpoint()), paths.folder, " holds no checkpoint yet; train it first");
-    const auto file = safetensors::read(paths.checkpoint());
-    check_checkpoint(file, config, false);
     config.note_slow_products();
     json summary = file_exists(paths.summary()) ? read_json(paths.summary())
                                                 : json{{"ablation", model.name()}, {"task", config.task}};
+    // What was played otherwise than trained stands beside the run's levels, under what was changed.
+    std::string other;
+    for (const auto& [name, value] : changed) other += (other.empty() ? "" : " ") + name + "=" + value;
+    json scores = other.empty() ? summary : json{{"levels", json::object()}};
     const auto episode_seed = static_cast<std::uint64_t>(seed);
     std::unique_ptr<prepared_run> acting;
     if (sequences) {
         const auto run = on.prepare_sequences(config);
         run->load_weights(file);
-        if (!evaluate_levels(*run, a.level, episodes, episode_seed, interrupted, summary)) return 130;
+        if (!evaluate_levels(*run, a.level, episodes, episode_seed, interrupted, scores)) return 130;
     } else {
         acting = on.prepare(config);
         load_weights(file, acting->store());
-        if (!evaluate_levels(*acting, a.level, episodes, episode_seed, interrupted, summary)) return 130;
+        if (!evaluate_levels(*acting, a.level, episodes, episode_seed, interrupted, scores)) return 130;
     }
-    json kept = summary;
+    json kept = scores;
     if (sequences)
         for (const auto& level : describe_sequence(config.task, config.run.task).asked_levels)
             kept["levels"].erase(level);
+    if (other.empty())
+        summary = kept;
+    else
+        summary["changed"][other] = kept["levels"];
     try {
-        write_json(paths.summary(), kept);
-        if (acting) record_retrieval(*acting, model.name(), episode_seed, paths.retrieval());
+        write_json(paths.summary(), summary);
+        if (acting && other.empty()) record_retrieval(*acting, model.name(), episode_seed, paths.retrieval());
     } catch (const error& problem) {
         throw run_error(problem.what());
     }
-    if (!a.quiet) std::fputs(level_table(summary).c_str(), stdout);
+    if (!a.quiet) std::fputs(level_table(scores).c_str(), stdout);
     return 0;
 }
 

@@ -29,7 +29,7 @@ std::vector<std::string> plus(std::vector<std::string> a, const std::vector<std:
 
 TEST_CASE("unknown names are answered with the nearest valid one") {
     const temporary_folder folder;
-    const auto train = training(folder / "run");
+    const auto train = short_training(folder / "run");
     refuses({"trian"}, "unknown command 'trian'; did you mean 'train'?");
     refuses(plus(train, {"--sead", "1"}), "unknown train flag '--sead'; did you mean '--seed'?");
     refuses(plus(train, {"-x"}), "unknown train flag '-x'");
@@ -57,7 +57,7 @@ TEST_CASE("unknown names are answered with the nearest valid one") {
 
 TEST_CASE("wrong types, ranges and missing values") {
     const temporary_folder folder;
-    const auto train = training(folder / "run");
+    const auto train = short_training(folder / "run");
     refuses({"train"}, "--task is missing");
     refuses({"evaluate"}, "--from is missing");
     refuses({"sample"}, "--from is missing");
@@ -114,15 +114,15 @@ TEST_CASE("help is no mistake, however it is asked for") {
 TEST_CASE("a folder that cannot be written") {
     const temporary_folder folder;
     engram::write_file(folder / "file", "text");
-    refuses(training(folder / "file/run"), "cannot make the folder");
-    refuses(training("/proc/run"), "cannot make the folder /proc/run");
+    refuses(short_training(folder / "file/run"), "cannot make the folder");
+    refuses(short_training("/proc/run"), "cannot make the folder /proc/run");
     CHECK(folder.files() == 1);
 }
 
 TEST_CASE("a run folder is neither overwritten nor continued by another run") {
     const temporary_folder folder;
     const std::string out = folder / "run";
-    REQUIRE(run(training(out, {"--steps", "550"})).code == 0);  // five updates of 120
+    REQUIRE(run(short_training(out, {"--steps", "550"})).code == 0);  // five updates of 120
     const auto checkpoint = checkpoint_of(out), config = engram::read_file(out + "/config.json");
     const auto refused = [&](const finished& f, const std::string& part) {
         CHECK(f.code == 2);
@@ -131,14 +131,14 @@ TEST_CASE("a run folder is neither overwritten nor continued by another run") {
         CHECK(checkpoint_of(out) == checkpoint);
         CHECK(engram::read_file(out + "/config.json") == config);
     };
-    refused(run(training(out)), "already holds a run with a checkpoint; continue it with --resume");
-    refused(run(training(out, {"--resume", "--memory.slots", "30"})), "was written with memory.slots 20, expected 30");
-    refused(run(training(out, {"--resume", "--set", "rollout.shards=2"})),
+    refused(run(short_training(out)), "already holds a run with a checkpoint; continue it with --resume");
+    refused(run(short_training(out, {"--resume", "--memory.slots", "30"})), "was written with memory.slots 20, expected 30");
+    refused(run(short_training(out, {"--resume", "--set", "rollout.shards=2"})),
             "was written with rollout.shards 1, expected 2");
-    refused(run(training(out, {"--resume", "--seed", "7"})), "was written with seed 1, expected 7");
-    refused(run(training(out, {"--resume", "--mode", "asynchronous"})),
+    refused(run(short_training(out, {"--resume", "--seed", "7"})), "was written with seed 1, expected 7");
+    refused(run(short_training(out, {"--resume", "--mode", "asynchronous"})),
             "was written with mode synchronous, expected asynchronous");
-    refused(run(training(out, {"--resume", "--task", "t_maze"})),
+    refused(run(short_training(out, {"--resume", "--task", "t_maze"})),
             "was written with task arbitrary_visuomotor_mapping, expected t_maze");
     refused(run<reacting>({"train", "--resume", "--out", out}, "reacting"),
             "this is a run of engram-recalling, expected one of engram-reacting");
@@ -164,13 +164,13 @@ TEST_CASE("a run folder is neither overwritten nor continued by another run") {
 TEST_CASE("a damaged run folder") {
     const temporary_folder folder;
     const std::string out = folder / "run", file = out + "/checkpoint/latest.safetensors";
-    REQUIRE(run(training(out, {"--steps", "600"})).code == 0);
+    REQUIRE(run(short_training(out, {"--steps", "600"})).code == 0);
     const auto whole = checkpoint_of(out);
     const auto refused = [&](const engram::bytes& content, const std::string& part) {
         engram::write_file(file, content);
         const auto metrics = engram::read_file(out + "/metrics.csv");
         for (const auto& arguments :
-             {training(out, {"--resume", "--steps", "5000"}), {"evaluate", "--from", out}, {"sample", "--from", out}}) {
+             {short_training(out, {"--resume", "--steps", "5000"}), {"evaluate", "--from", out}, {"sample", "--from", out}}) {
             const finished f = run(arguments);
             CHECK(f.code == 2);
             INFO(f.err);
@@ -187,7 +187,7 @@ TEST_CASE("a damaged run folder") {
     flipped[flipped.size() / 2] ^= 1;
     refused(flipped, "");
     engram::write_file(file, whole);
-    CHECK(run(training(out, {"--resume", "--steps", "1200"})).code == 0);
+    CHECK(run(short_training(out, {"--resume", "--steps", "1200"})).code == 0);
 
     const engram::json config = engram::read_json(out + "/config.json");
     const auto misread = [&](const char* key, const engram::json& value, const std::string& part) {

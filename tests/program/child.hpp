@@ -82,7 +82,7 @@ finished run(const std::vector<std::string>& arguments, const std::string& name 
 }
 
 /// A short training: 480 steps an iteration, a row and perhaps a checkpoint every five of them.
-inline std::vector<std::string> training(const std::string& folder, std::vector<std::string> more = {}) {
+inline std::vector<std::string> short_training(const std::string& folder, std::vector<std::string> more = {}) {
     std::vector<std::string> all{"train",
                                  "--task",
                                  "arbitrary_visuomotor_mapping",

@@ -20,7 +20,7 @@ std::vector<std::string> plus(std::vector<std::string> words, const std::vector<
     return words;
 }
 
-// As training() of a model without memory and controller.
+// As short_training() of a model without memory and controller.
 std::vector<std::string> words(const std::string& folder, const std::vector<std::string>& more) {
     return plus({"train", "--task", "arbitrary_visuomotor_mapping", "--out", folder, "--threads", "1", "--quiet",
                  "--task.stimulus_count", "100", "--encoder.layers", "8", "--rollout.environments", "12",

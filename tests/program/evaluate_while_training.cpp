@@ -21,7 +21,7 @@ std::string text_of(const std::string& path) {
 /// 120 steps an update.
 std::vector<std::string> evaluated(const std::string& folder, std::vector<std::string> more = {}) {
     std::vector<std::string> all =
-        training(folder, {"--steps", "3600", "--evaluate-every", "500", "--evaluate-episodes", "3"});
+        short_training(folder, {"--steps", "3600", "--evaluate-every", "500", "--evaluate-episodes", "3"});
     all.insert(all.end(), more.begin(), more.end());
     return all;
 }
@@ -50,7 +50,7 @@ TEST_CASE("every judged level has a row each time that a multiple of the interva
 
 TEST_CASE("training is the same bits with and without it") {
     const temporary_folder folder;
-    REQUIRE(run(training(folder / "without", {"--steps", "3600"})).code == 0);
+    REQUIRE(run(short_training(folder / "without", {"--steps", "3600"})).code == 0);
     REQUIRE(run(evaluated(folder / "with")).code == 0);
     CHECK(checkpoint_of(folder / "without") == checkpoint_of(folder / "with"));
     CHECK(!std::filesystem::exists(folder / "without/levels.csv"));
@@ -100,7 +100,7 @@ TEST_CASE("a run goes on with the interval that it began with, and a fresh one f
     REQUIRE(run({"train", "--out", folder / "run", "--resume", "--steps", "4800", "--quiet"}).code == 0);
     CHECK(engram::read_run(folder / "run").curves[0].step.back() == 4560);
     std::filesystem::remove(folder / "run/checkpoint/latest.safetensors");
-    REQUIRE(run(training(folder / "run", {"--steps", "600"})).code == 0);
+    REQUIRE(run(short_training(folder / "run", {"--steps", "600"})).code == 0);
     CHECK(!std::filesystem::exists(folder / "run/levels.csv"));
 }
 

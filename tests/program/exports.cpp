@@ -47,17 +47,17 @@ std::vector<std::int64_t> metric_steps(const std::string& run) {
 TEST_CASE("a resumed run has every step once among its events") {
     const temporary_folder folder;
     const std::string out = folder / "run";
-    REQUIRE(run(training(out, {"--steps", "2400", "--tensorboard"})).code == 0);
+    REQUIRE(run(short_training(out, {"--steps", "2400", "--tensorboard"})).code == 0);
     CHECK(event_steps(out) == std::vector<std::int64_t>{600, 1200, 1800, 2400});
 
     for (int kills = 0; kills < 3; ++kills) {
-        child program(training(out, {"--steps", "1000000", "--checkpoint-every", "1800", "--resume"}));
+        child program(short_training(out, {"--steps", "1000000", "--checkpoint-every", "1800", "--resume"}));
         std::this_thread::sleep_for(std::chrono::milliseconds(60 + 45 * kills));
         program.signal(SIGKILL);
         CHECK(program.wait().code == 128 + SIGKILL);
     }
     const std::string more = std::to_string(metric_steps(out).back() + 1'000'000);
-    child program(training(out, {"--steps", more, "--resume"}));
+    child program(short_training(out, {"--steps", more, "--resume"}));
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     program.signal(SIGINT);
     CHECK(program.wait().code == 130);
@@ -69,7 +69,7 @@ TEST_CASE("evaluations are events too, of their own steps") {
     const temporary_folder folder;
     const std::string out = folder / "run";
     REQUIRE(
-        run(training(out, {"--steps", "1200", "--tensorboard", "--evaluate-every", "1200", "--evaluate-episodes", "1"}))
+        run(short_training(out, {"--steps", "1200", "--tensorboard", "--evaluate-every", "1200", "--evaluate-episodes", "1"}))
             .code == 0);
     CHECK(event_steps(out) == std::vector<std::int64_t>{600, 1200, 1200});
     const std::string events = text_of(out + "/events.out.tfevents.engram");
@@ -82,11 +82,11 @@ TEST_CASE("evaluations are events too, of their own steps") {
 TEST_CASE("there are no events unless they are asked for, and another file of that name is left alone") {
     const temporary_folder folder;
     const std::string out = folder / "run", events = out + "/events.out.tfevents.engram";
-    REQUIRE(run(training(out, {"--steps", "600"})).code == 0);
+    REQUIRE(run(short_training(out, {"--steps", "600"})).code == 0);
     CHECK(!std::filesystem::exists(events));
     write_file(events, "hello");
     const auto before = checkpoint_of(out);
-    const finished f = run(training(out, {"--steps", "1200", "--resume"}));
+    const finished f = run(short_training(out, {"--steps", "1200", "--resume"}));
     CHECK(f.code == 2);
     INFO(f.err);
     CHECK(has(f.err, "not an event file"));
@@ -97,7 +97,7 @@ TEST_CASE("there are no events unless they are asked for, and another file of th
 TEST_CASE("episodes are arrays, a folder each") {
     const temporary_folder folder;
     const std::string out = folder / "run", all = out + "/sample/trajectories/";
-    REQUIRE(run(training(out, {"--steps", "600"})).code == 0);
+    REQUIRE(run(short_training(out, {"--steps", "600"})).code == 0);
     const finished f = run({"sample", "--from", out, "--level", "train", "--seed", "5", "--episodes", "3"});
     INFO(f.err);
     REQUIRE(f.code == 0);

@@ -10,7 +10,7 @@
 TEST_CASE("an environment of one's own is trained, evaluated, described and sampled by its name") {
     engram::add_task<own::match_to_sample>();
     const temporary_folder folder;
-    std::vector<std::string> words = training(folder / "run", {"--steps", "960", "--evaluate", "20"});
+    std::vector<std::string> words = short_training(folder / "run", {"--steps", "960", "--evaluate", "20"});
     std::replace(words.begin(), words.end(), std::string("arbitrary_visuomotor_mapping"),
                  std::string("match_to_sample"));
     const finished trained = run(words);

@@ -17,7 +17,7 @@ namespace {
 
 finished trained(const std::string& folder, std::vector<std::string> more) {
     more.insert(more.end(), {"--seed", "3"});
-    const finished f = run(training(folder, more));
+    const finished f = run(short_training(folder, more));
     INFO(f.err);
     CHECK(f.code == 0);
     return f;
@@ -110,8 +110,8 @@ TEST_CASE("asynchronous actors have the learner's products") {
 
 TEST_CASE("unknown products, and products that a device has not, are one sentence") {
     const temporary_folder folder;
-    refused(run(training(folder / "run", {"--products", "bfloat61"})), "did you mean 'bfloat16'?");
-    refused(run(training(folder / "run", {"--products", "half"})),
+    refused(run(short_training(folder / "run", {"--products", "bfloat61"})), "did you mean 'bfloat16'?");
+    refused(run(short_training(folder / "run", {"--products", "half"})),
             "unknown products 'half'; expected one of float, bfloat16");
     CHECK(folder.files() == 0);
     trained(folder / "run", {"--steps", "600", "--products", "bfloat16"});

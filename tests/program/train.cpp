@@ -53,7 +53,7 @@ void train_with_kills(const std::vector<std::string>& arguments, int kills, unsi
 TEST_CASE("a run folder holds what the report reads") {
     const temporary_folder folder;
     const std::string out = folder / "run";
-    const finished f = run(training(out, {"--steps", "3000", "--evaluate", "7"}));
+    const finished f = run(short_training(out, {"--steps", "3000", "--evaluate", "7"}));
     INFO(f.err);
     REQUIRE(f.code == 0);
     const auto record = engram::read_run(out);
@@ -137,10 +137,10 @@ TEST_CASE("a killed run that is resumed ends as one that was never killed, bit f
     for (const std::string threads : {"1", "2"}) {
         const temporary_folder folder;
         const std::vector<std::string> more{"--steps", "24000", "--threads", threads};
-        REQUIRE(run(training(folder / "whole", more)).code == 0);
+        REQUIRE(run(short_training(folder / "whole", more)).code == 0);
         auto resumed = more;
         resumed.push_back("--resume");
-        train_with_kills(training(folder / "killed", resumed), 4, static_cast<unsigned>(threads[0]));
+        train_with_kills(short_training(folder / "killed", resumed), 4, static_cast<unsigned>(threads[0]));
         CHECK(checkpoint_of(folder / "whole") == checkpoint_of(folder / "killed"));
         CHECK(without_time(folder / "whole/metrics.csv") == without_time(folder / "killed/metrics.csv"));
     }
@@ -148,8 +148,8 @@ TEST_CASE("a killed run that is resumed ends as one that was never killed, bit f
 
 TEST_CASE("a finished run goes on when more steps are asked for") {
     const temporary_folder folder;
-    REQUIRE(run(training(folder / "whole", {"--steps", "4800"})).code == 0);
-    REQUIRE(run(training(folder / "parts", {"--steps", "1200"})).code == 0);
+    REQUIRE(run(short_training(folder / "whole", {"--steps", "4800"})).code == 0);
+    REQUIRE(run(short_training(folder / "parts", {"--steps", "1200"})).code == 0);
     REQUIRE(run({"train", "--resume", "--out", folder / "parts", "--steps", "4800"}).code == 0);
     CHECK(checkpoint_of(folder / "whole") == checkpoint_of(folder / "parts"));
 }
@@ -158,7 +158,7 @@ TEST_CASE(
     "a run that was killed between its last checkpoint and the summary is summarised and scored when it is resumed") {
     const temporary_folder folder;
     const std::string out = folder / "run", summary = out + "/summary.json";
-    REQUIRE(run(training(out, {"--steps", "1200", "--evaluate", "3"})).code == 0);
+    REQUIRE(run(short_training(out, {"--steps", "1200", "--evaluate", "3"})).code == 0);
     const engram::bytes older = engram::read_file(summary);
     REQUIRE(run({"train", "--resume", "--out", out, "--steps", "2400"}).code == 0);
     const auto whole = engram::read_json(summary);
@@ -178,10 +178,10 @@ TEST_CASE(
 TEST_CASE("Ctrl-C ends the iteration, writes a checkpoint and exits with 130") {
     for (const int number : {SIGINT, SIGTERM}) {
         const temporary_folder folder;
-        REQUIRE(run(training(folder / "whole", {"--steps", "60000", "--checkpoint-every", "30000"})).code == 0);
+        REQUIRE(run(short_training(folder / "whole", {"--steps", "60000", "--checkpoint-every", "30000"})).code == 0);
         // As for a program that a shell starts in the background: SIGINT is ignored at first.
         const auto arguments =
-            training(folder / "stopped", {"--steps", "60000", "--checkpoint-every", "1000000", "--resume"});
+            short_training(folder / "stopped", {"--steps", "60000", "--checkpoint-every", "1000000", "--resume"});
         child program(arguments, "recalling", [] { std::signal(SIGINT, SIG_IGN); });
         while (!exists(folder / "stopped/metrics.csv")) std::this_thread::sleep_for(std::chrono::milliseconds(5));
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -198,10 +198,10 @@ TEST_CASE("Ctrl-C ends the iteration, writes a checkpoint and exits with 130") {
 TEST_CASE("a full disk leaves the old checkpoint and no half of a new one") {
     const temporary_folder folder;
     const std::string out = folder / "run";
-    REQUIRE(run(training(out, {"--steps", "600"})).code == 0);
+    REQUIRE(run(short_training(out, {"--steps", "600"})).code == 0);
     const auto before = checkpoint_of(out);
     REQUIRE(before.size() > 20000);
-    const finished f = run(training(out, {"--steps", "5000", "--resume"}), "recalling", [] {
+    const finished f = run(short_training(out, {"--steps", "5000", "--resume"}), "recalling", [] {
         const rlimit small{10000, 10000};
         ::setrlimit(RLIMIT_FSIZE, &small);
     });
@@ -214,20 +214,20 @@ TEST_CASE("a full disk leaves the old checkpoint and no half of a new one") {
     int files = 0;
     for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(out + "/checkpoint")) ++files;
     CHECK(files == 1);
-    CHECK(run(training(out, {"--steps", "5000", "--resume"})).code == 0);
+    CHECK(run(short_training(out, {"--steps", "5000", "--resume"})).code == 0);
 }
 
 TEST_CASE("a loss that is not finite ends the run with the name of the first such value, and keeps the checkpoint") {
     const temporary_folder folder;
     const std::string out = folder / "run", file = out + "/checkpoint/latest.safetensors";
-    REQUIRE(run(training(out, {"--steps", "600"})).code == 0);
+    REQUIRE(run(short_training(out, {"--steps", "600"})).code == 0);
     auto weights = engram::safetensors::read(file);
     auto& gates = weights.tensors.at("controller.gates.weight");
     const float nan = std::nanf("");
     std::memcpy(gates.data.data(), &nan, sizeof nan);
     weights.write(file);
     const auto before = checkpoint_of(out);
-    const finished f = run(training(out, {"--steps", "5000", "--resume"}));
+    const finished f = run(short_training(out, {"--steps", "5000", "--resume"}));
     CHECK(f.code == 1);
     INFO(f.err);
     CHECK(has(f.err, "first non-finite value: controller"));

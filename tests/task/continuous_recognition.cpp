@@ -105,3 +105,26 @@ TEST_CASE("train and holdout levels draw their images from their own split") {
         CHECK(*ever.rbegin() < (train ? 300 : 600));
     }
 }
+
+TEST_CASE("an episode of more trials is the same game for longer") {
+    task_options longer;
+    longer.trials = 120;
+    CHECK(continuous_recognition::describe(longer).level("train").longest_episode ==
+          continuous_recognition::describe({}).level("train").longest_episode * 120 / 50);
+    CHECK(continuous_recognition::describe(longer).maximum_reward("holdout_interpolate") == 120);
+    recognition batch("train", 1, 11, 0, longer, images());
+    std::set<std::vector<float>> memory;
+    float total = 0;
+    for (bool done = false; !done;) {
+        const auto got = batch.step(0, memory.insert(look(batch)).second ? 0 : 1);
+        total += got.reward, done = got.done;
+    }
+    CHECK(total == 120);
+    longer.trials = 801;
+    CHECK_THROWS_WITH_AS(continuous_recognition::describe(longer),
+                         "continuous_recognition: 801 trials were asked for; expected 1 to 800, or 0 for as many as the "
+                         "level has",
+                         error);
+    longer.trials = 400;
+    CHECK_THROWS_AS(recognition("train", 1, 11, 0, longer, images()), error);  // the set has 300
+}

@@ -40,6 +40,8 @@ std::vector<variant> variants() {
     add("glyph_side", [](auto& o) { o.glyph_side = 28; });
     add("difficulty", [](auto& o) { o.difficulty = "hard"; });
     add("rules", [](auto& o) { o.rules = "paper"; });
+    add("trials", [](auto& o) { o.trials = 9; });
+    add("decks", [](auto& o) { o.decks = 7; });
     add("markers", [](auto& o) { o.markers = "distinct"; });
     return all;
 }

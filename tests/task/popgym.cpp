@@ -445,3 +445,27 @@ TEST_CASE("labyrinths are trees with a way in and one out, and are seen off cent
     CHECK(nothing.steps == 1023);
     CHECK(nothing.total == doctest::Approx(-1023.0 / 1024));
 }
+
+TEST_CASE("more decks ask the same for longer") {
+    task_options longer = at("easy");
+    longer.decks = 16;
+    auto game = fresh<popgym::repeat_previous>(longer);
+    const auto info = popgym::repeat_previous::describe(longer);
+    CHECK(info.level("train").longest_episode == 16 * 52 - 1);
+    double total = 0;
+    int steps = 0;
+    for (bool done = false; !done; ++steps) {
+        const auto got = game.step(game.oracle());
+        total += static_cast<double>(got.reward), done = got.done;
+    }
+    CHECK(steps == 16 * 52 - 1);
+    CHECK(total == doctest::Approx(1));
+    longer.decks = 17;
+    CHECK_THROWS_WITH_AS(popgym::repeat_previous::describe(longer),
+                         "popgym_repeat_previous: 17 decks were asked for; expected 1 to 16, or 0 for as many as the "
+                         "difficulty has",
+                         error);
+    longer = at("hard");
+    longer.decks = 1;
+    CHECK_THROWS_AS(popgym::repeat_previous::describe(longer), error);
+}

@@ -19,8 +19,8 @@ namespace engram {
 
 struct continuous_recognition {
     static constexpr bool uses_stimuli = true, low_buttons = false;
-    static constexpr std::array reads{"fidelity", "data", "stimuli", "stimulus_count"};
-    static constexpr int capacity = 75;
+    static constexpr std::array reads{"fidelity", "data", "stimuli", "stimulus_count", "trials"};
+    static constexpr int capacity = 800;  // images of an episode
     static constexpr int phases = 1;
     static constexpr shade ground{1, 1, 1};
 
@@ -30,19 +30,20 @@ struct continuous_recognition {
     int known;    // images shown before this trial
     int current;  // index of the image of this trial; `known` if it is new
     int image[capacity];
-    int unused;  // keeps the state free of padding
 
     static task_info describe(const task_options& options) {
         task_info info = psychlab_info("continuous_recognition", 2, options);
         for (const char* level : psychlab_levels)
-            info.add_level(psychlab_level_info(level, recognition_level(level, options), 1, 0.5f));
+            info.add_level(psychlab_level_info(level, numbers(level, options), 1, 0.5f));
         return info;
     }
 
     static continuous_recognition make(const std::string& name, const task_options& options,
                                        const stimulus_set* stimuli) {
         continuous_recognition fresh{};
-        fresh.level = recognition_level("continuous_recognition", name, options, stimuli);
+        const psychlab_level wanted = numbers(name, options);
+        fresh.level = recognition_level("continuous_recognition", name, options, stimuli, wanted.trials);
+        fresh.level.trials = wanted.trials, fresh.level.timeout = wanted.timeout;
         return fresh;
     }
 
@@ -85,6 +86,18 @@ struct continuous_recognition {
     }
 
 private:
+    /// With as many trials as the options ask for, and as much more time.
+    static psychlab_level numbers(const std::string& name, const task_options& options) {
+        require(options.trials >= 0 && options.trials <= capacity, "continuous_recognition: ", options.trials,
+                " trials were asked for; expected 1 to ", capacity, ", or 0 for as many as the level has");
+        psychlab_level made = recognition_level(name, options);
+        if (options.trials > 0) {
+            made.timeout = static_cast<int>(std::int64_t{made.timeout} * options.trials / made.trials);
+            made.trials = options.trials;
+        }
+        return made;
+    }
+
     bool shows(int id) const { return id >= level.first && id < level.first + level.count; }
 
     ENGRAM_HD_CALL void choose() {

@@ -127,6 +127,8 @@ struct task_options {
     int glyph_side = 0;               // sequence tasks of glyphs: pixels a side, 14, 28 or 32; 0: the fidelity's
     std::string markers = "one";      // copy, scattered_copy: `one` query token, or `distinct`: one for every query
     std::string difficulty = "easy";  // popgym: `easy`, `medium` or `hard`, as the original has them
+    int trials = 0;                   // continuous recognition: images shown in an episode; 0: the level's own
+    int decks = 0;                    // popgym_repeat_previous: decks that are dealt; 0: the difficulty's own
     std::string rules = "package";    // popgym: those of the `package` 1.0.7, or of the runs of the `paper`
 };
 

@@ -24,10 +24,10 @@ inline psychlab_level recognition_level(const std::string& level, const task_opt
     return psychlab_level::make(level, recognition_trials(level), level == "holdout_extrapolate" ? 450 : 300, options);
 }
 
-/// Takes at least 75 images, at small fidelity of side 12.
+/// Takes at least `needed` images, at small fidelity of side 12.
 inline psychlab_level recognition_level(const std::string& task, const std::string& level, const task_options& options,
-                                        const stimulus_set* stimuli) {
-    psychlab_level made = recognition_level(level, options).show(task, level, 75, stimuli);
+                                        const stimulus_set* stimuli, int needed = 75) {
+    psychlab_level made = recognition_level(level, options).show(task, level, needed, stimuli);
     const int image = panel::coarse_side * 3 / 4;
     require(made.paper || made.side == image, task, ": stimuli of side ", made.side, ", expected ", image);
     return made;

@@ -17,7 +17,7 @@
 #include <engram/task/environment.hpp>
 
 ENGRAM_REFLECT(engram::task_options, data, stimuli, stimulus_count, fidelity, scheme, length, length_spread, backward,
-               items, recalled, steps, glyph_side, markers, difficulty, rules);
+               items, recalled, steps, glyph_side, markers, difficulty, trials, decks, rules);
 
 namespace engram {
 

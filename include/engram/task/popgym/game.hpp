@@ -24,6 +24,7 @@ namespace engram::popgym {
 
 struct setting {
     std::int32_t difficulty = 0, paper = 0;  // easy, medium, hard; 1: rules of the paper
+    std::int32_t decks = 0, unused = 0;      // 0: as many as the difficulty has
     bool operator==(const setting&) const = default;
 
     /// One of three numbers, by the difficulty.
@@ -36,7 +37,8 @@ inline setting setting_of(const task_options& options) {
     const std::vector<std::string> difficulties{"easy", "medium", "hard"}, rules{"package", "paper"};
     require_known("difficulty", options.difficulty, difficulties);
     require_known("rules", options.rules, rules);
-    return {options.difficulty == "easy" ? 0 : options.difficulty == "medium" ? 1 : 2, options.rules == "paper"};
+    return {options.difficulty == "easy" ? 0 : options.difficulty == "medium" ? 1 : 2, options.rules == "paper",
+            options.decks, 0};
 }
 
 /// What a game is at one setting. `echoed` are the numbers that show the previous action.

@@ -3,7 +3,8 @@
 
 // RepeatPrevious of POPGym: cards are dealt, and each step asks for the suit that was shown k - 1 cards before the
 // visible one, k = 4, 32 or 64 of 52, 104 or 156 cards. Steps at which there is no such card earn nothing; each other
-// one 1 / (N - k) for the right suit and its negative for another.
+// one 1 / (N - k) for the right suit and its negative for another. `decks` deals more of them, or fewer (ours): the same
+// question asked for longer.
 
 #include "engram/task/popgym/cards.hpp"
 #include "engram/task/popgym/game.hpp"
@@ -11,7 +12,19 @@
 namespace engram::popgym {
 
 struct repeat_previous : game<repeat_previous> {
-    card_stack<3> cards;
+    static constexpr std::array reads{"difficulty", "decks"};
+    static constexpr int most_decks = 16;
+
+    card_stack<most_decks> cards;
+
+    static task_info describe(const task_options& options) {
+        require(options.decks >= 0 && options.decks <= most_decks, "popgym_repeat_previous: ", options.decks,
+                " decks were asked for; expected 1 to ", most_decks, ", or 0 for as many as the difficulty has");
+        const setting s = setting_of(options);
+        require(size(s) > back(s), "popgym_repeat_previous: one deck holds no card that was dealt ", back(s) - 1,
+                " cards before another; give it more decks");
+        return game::describe(options);
+    }
 
     ENGRAM_HD static sheet describe_at(setting s) {
         return {"popgym_repeat_previous", suits, suits, suits, size(s) - 1, 1, -0.5f};
@@ -42,7 +55,7 @@ struct repeat_previous : game<repeat_previous> {
 
     bool valid() const { return runs() && cards.whole(size(level)); }
 
-    ENGRAM_HD static int size(setting s) { return deck_size * s.of(1, 2, 3); }
+    ENGRAM_HD static int size(setting s) { return deck_size * (s.decks > 0 ? s.decks : s.of(1, 2, 3)); }
     ENGRAM_HD static int back(setting s) { return s.of(4, 32, 64); }
 };
 
