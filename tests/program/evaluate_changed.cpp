@@ -8,10 +8,9 @@
 
 TEST_CASE("a longer task is scored beside the levels of the run") {
     const temporary_folder folder;
-    std::vector<std::string> words = short_training(folder / "run", {"--steps", "960", "--evaluate", "20", "--set",
-                                                               "task.length=5", "--set", "task.length_spread=0"});
-    std::replace(words.begin(), words.end(), std::string("arbitrary_visuomotor_mapping"), std::string("t_maze"));
-    const finished trained = run(words);
+    const finished trained =
+        run({"train", "--task", "t_maze", "--out", folder / "run", "--threads", "1", "--quiet", "--steps", "960",
+             "--evaluate", "20", "--set", "task.length=5", "--set", "task.length_spread=0"});
     INFO(trained.err);
     REQUIRE(trained.code == 0);
     const auto summary = [&] { return engram::read_json(folder / "run/summary.json"); };

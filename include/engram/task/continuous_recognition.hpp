@@ -6,6 +6,7 @@
 // Button 0 (left) = new, 1 (right) = old (errata M8); +1 if right, 0 otherwise; two neutral buttons, so that nothing on
 // the panel tells the answer. The course of a trial is psychlab.hpp's; at small fidelity it is one step.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -42,7 +43,7 @@ struct continuous_recognition {
                                        const stimulus_set* stimuli) {
         continuous_recognition fresh{};
         const psychlab_level wanted = numbers(name, options);
-        fresh.level = recognition_level("continuous_recognition", name, options, stimuli, wanted.trials);
+        fresh.level = recognition_level("continuous_recognition", name, options, stimuli, std::max(75, wanted.trials));
         fresh.level.trials = wanted.trials, fresh.level.timeout = wanted.timeout;
         return fresh;
     }
