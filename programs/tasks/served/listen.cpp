@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+
+#include "listen.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include <grpcpp/grpcpp.h>
+
+#include <dm_env_rpc/v1/dm_env_rpc.grpc.pb.h>
+
+namespace engram {
+
+namespace {
+
+namespace wire = dm_env_rpc::v1;
+
+/// A thread a stream: one that waits, for its client or for the network, keeps nobody else waiting.
+class service final : public wire::Environment::Service {
+public:
+    service(served_worlds& worlds, int clients) : worlds_(worlds), most_(clients) {}
+
+    grpc::Status Process(
+        grpc::ServerContext*,
+        grpc::ServerReaderWriter<wire::EnvironmentResponse, wire::EnvironmentRequest>* stream) override {
+        struct counted {
+            std::atomic<int>& all;
+            const int now = ++all;
+            ~counted() { --all; }
+        } const streams{streams_};
+        if (streams.now > most_)
+            return {grpc::StatusCode::RESOURCE_EXHAUSTED,
+                    fmt::format("this server has {} clients, as many as it takes", most_)};
+        served_stream client(worlds_);
+        wire::EnvironmentRequest request;
+        wire::EnvironmentResponse response;
+        while (stream->Read(&request)) {
+            client.answer(request, response);
+            if (!stream->Write(response)) break;
+        }
+        return grpc::Status::OK;
+    }
+
+private:
+    served_worlds& worlds_;
+    const int most_;
+    std::atomic<int> streams_ = 0;
+};
+
+sigset_t ending_signals() {
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGINT);
+    sigaddset(&both, SIGTERM);
+    return both;
+}
+
+}  // namespace
+
+void signals_for_serving() {
+    const sigset_t both = ending_signals();
+    ::pthread_sigmask(SIG_BLOCK, &both, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+}
+
+void serve_until_signalled(served_worlds& worlds, const listening& at,
+                           const std::function<void(const std::string& address)>& begun) {
+    const bool path = at.host.starts_with("unix:");
+    const std::string host =
+        at.host.find(':') != at.host.npos && !path && at.host[0] != '[' ? "[" + at.host + "]" : at.host;
+    const auto address = [&](int port) { return path ? host : fmt::format("{}:{}", host, port); };
+
+    service offered(worlds, at.clients);
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort(address(at.port), grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&offered);
+    builder.SetMaxReceiveMessageSize(at.message_bytes);
+    // Without it a second server would listen at the same port and take half of the clients.
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    // A client whose machine is gone says so no more.
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5'000);
+    const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+    require(server != nullptr && (path || port > 0), "serve: cannot listen at ", address(at.port),
+            "; the port is taken, or the address is none of this machine");
+    begun(address(port));
+
+    const sigset_t both = ending_signals();
+    int signal = 0;
+    ::sigwait(&both, &signal);
+    server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
+    server->Wait();
+}
+
+}  // namespace engram
