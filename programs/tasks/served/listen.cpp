@@ -5,9 +5,12 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
+#include <google/protobuf/stubs/logging.h>
+#include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 
 #include <dm_env_rpc/v1/dm_env_rpc.grpc.pb.h>
@@ -72,6 +75,10 @@ void serve_until_signalled(served_worlds& worlds, const listening& at,
     const std::string host =
         at.host.find(':') != at.host.npos && !path && at.host[0] != '[' ? "[" + at.host + "]" : at.host;
     const auto address = [&](int port) { return path ? host : fmt::format("{}:{}", host, port); };
+
+    // What a client does wrong is told to the client; a log is for whoever asks for one.
+    google::protobuf::SetLogHandler(nullptr);
+    if (!std::getenv("GRPC_VERBOSITY")) gpr_set_log_function([](gpr_log_func_args*) {});
 
     service offered(worlds, at.clients);
     grpc::ServerBuilder builder;

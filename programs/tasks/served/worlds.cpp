@@ -354,13 +354,15 @@ int action_of(const wire::StepRequest& asked, const task_info& info) {
 
 served_worlds::served_worlds(served_tasks offered) : offered_(std::move(offered)) {
     require(offered_.worlds >= 1, "a server needs room for one world, not for ", offered_.worlds);
-    describe_task("t_maze", offered_.options);
+    all_tasks(offered_.options);
     if (offered_.task.empty()) {
         require(offered_.level.empty(), "a level is one of a task; name the task, too");
+        load_stimuli(offered_.options);
         return;
     }
     const task_info info = describe_task(offered_.task, offered_.options);
     if (!offered_.level.empty()) require_known(info.name + " level", offered_.level, info.levels);
+    task_stimuli(info.name, offered_.options);
 }
 
 served_worlds::~served_worlds() = default;

@@ -45,7 +45,7 @@ struct world_settings;
 /// The worlds of a server. Streams of several threads share them.
 class served_worlds {
 public:
-    /// Throws where a task that is named is none, or an option is wrong.
+    /// Throws where a task that is named is none, an option is wrong, or images are missing.
     explicit served_worlds(served_tasks offered);
     ~served_worlds();
 
