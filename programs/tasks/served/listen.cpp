@@ -21,30 +21,58 @@ namespace {
 
 namespace wire = dm_env_rpc::v1;
 
-/// A thread a stream: one that waits, for its client or for the network, keeps nobody else waiting.
-class service final : public wire::Environment::Service {
+using reactor = grpc::ServerBidiReactor<wire::EnvironmentRequest, wire::EnvironmentResponse>;
+
+/// One client: its requests are answered one after the other, as they came. No thread waits for it.
+class conversation final : public reactor {
+public:
+    conversation(served_worlds& worlds, std::atomic<int>& streams) : streams_(streams), client_(worlds) {
+        StartRead(&request_);
+    }
+    void OnReadDone(bool ok) override {
+        if (!ok) return Finish(grpc::Status::OK);
+        client_.answer(request_, response_);
+        StartWrite(&response_);
+    }
+    void OnWriteDone(bool ok) override {
+        if (!ok) return Finish(grpc::Status::OK);
+        StartRead(&request_);
+    }
+    void OnDone() override {
+        --streams_;
+        delete this;
+    }
+
+private:
+    std::atomic<int>& streams_;
+    served_stream client_;
+    wire::EnvironmentRequest request_;
+    wire::EnvironmentResponse response_;
+};
+
+/// A client that is one too many.
+class farewell final : public reactor {
+public:
+    farewell(std::atomic<int>& streams, int most) : streams_(streams) {
+        Finish({grpc::StatusCode::RESOURCE_EXHAUSTED,
+                fmt::format("this server has {} clients, as many as it takes", most)});
+    }
+    void OnDone() override {
+        --streams_;
+        delete this;
+    }
+
+private:
+    std::atomic<int>& streams_;
+};
+
+class service final : public wire::Environment::CallbackService {
 public:
     service(served_worlds& worlds, int clients) : worlds_(worlds), most_(clients) {}
 
-    grpc::Status Process(
-        grpc::ServerContext*,
-        grpc::ServerReaderWriter<wire::EnvironmentResponse, wire::EnvironmentRequest>* stream) override {
-        struct counted {
-            std::atomic<int>& all;
-            const int now = ++all;
-            ~counted() { --all; }
-        } const streams{streams_};
-        if (streams.now > most_)
-            return {grpc::StatusCode::RESOURCE_EXHAUSTED,
-                    fmt::format("this server has {} clients, as many as it takes", most_)};
-        served_stream client(worlds_);
-        wire::EnvironmentRequest request;
-        wire::EnvironmentResponse response;
-        while (stream->Read(&request)) {
-            client.answer(request, response);
-            if (!stream->Write(response)) break;
-        }
-        return grpc::Status::OK;
+    reactor* Process(grpc::CallbackServerContext*) override {
+        if (++streams_ > most_) return new farewell(streams_, most_);
+        return new conversation(worlds_, streams_);
     }
 
 private:
