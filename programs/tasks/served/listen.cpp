@@ -4,8 +4,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,16 +28,52 @@ namespace wire = dm_env_rpc::v1;
 
 using reactor = grpc::ServerBidiReactor<wire::EnvironmentRequest, wire::EnvironmentResponse>;
 
+/// A thread for requests that take long: making a world draws its images. Threads that answer steps do not wait for it.
+class slow_lane {
+public:
+    void take(std::function<void()> work) {
+        {
+            const std::lock_guard hold(lock_);
+            waiting_.push_back(std::move(work));
+        }
+        wake_.notify_one();
+    }
+
+private:
+    std::mutex lock_;
+    std::condition_variable_any wake_;
+    std::deque<std::function<void()>> waiting_;  // one of a stream at most
+    std::jthread thread_{[this](std::stop_token ended) {
+        std::unique_lock hold(lock_);
+        while (wake_.wait(hold, ended, [this] { return !waiting_.empty(); })) {
+            const auto work = std::move(waiting_.front());
+            waiting_.pop_front();
+            hold.unlock();
+            work();
+            hold.lock();
+        }
+    }};
+};
+
 /// One client: its requests are answered one after the other, as they came. No thread waits for it.
 class conversation final : public reactor {
 public:
-    conversation(served_worlds& worlds, std::atomic<int>& streams) : streams_(streams), client_(worlds) {
+    conversation(served_worlds& worlds, std::atomic<int>& streams, slow_lane& slow)
+        : streams_(streams), slow_(slow), client_(worlds) {
         StartRead(&request_);
     }
     void OnReadDone(bool ok) override {
         if (!ok) return Finish(grpc::Status::OK);
-        client_.answer(request_, response_);
-        StartWrite(&response_);
+        const auto answer = [this] {
+            client_.answer(request_, response_);
+            StartWrite(&response_);
+        };
+        const bool makes = request_.has_create_world() || request_.reset().settings_size() > 0 ||
+                           request_.reset_world().settings_size() > 0;
+        if (makes)
+            slow_.take(answer);
+        else
+            answer();
     }
     void OnWriteDone(bool ok) override {
         if (!ok) return Finish(grpc::Status::OK);
@@ -45,6 +86,7 @@ public:
 
 private:
     std::atomic<int>& streams_;
+    slow_lane& slow_;
     served_stream client_;
     wire::EnvironmentRequest request_;
     wire::EnvironmentResponse response_;
@@ -72,13 +114,14 @@ public:
 
     reactor* Process(grpc::CallbackServerContext*) override {
         if (++streams_ > most_) return new farewell(streams_, most_);
-        return new conversation(worlds_, streams_);
+        return new conversation(worlds_, streams_, slow_);
     }
 
 private:
     served_worlds& worlds_;
     const int most_;
     std::atomic<int> streams_ = 0;
+    slow_lane slow_;
 };
 
 sigset_t ending_signals() {
