@@ -80,8 +80,9 @@ public:
         StartRead(&request_);
     }
     void OnDone() override {
-        --streams_;
-        delete this;
+        auto& streams = streams_;
+        delete this;  // which leaves the world, before there is room for another client
+        --streams;
     }
 
 private:
