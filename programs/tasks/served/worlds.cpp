@@ -373,9 +373,20 @@ std::shared_ptr<served_world> served_worlds::create(const world_settings& asked,
     made->settings = asked;
     made->images = key_of(asked);
     made->maker = maker;
+    const auto make_room = [this] {
+        if (std::ssize(worlds_) < offered_.worlds) return;
+        const auto left = std::find_if(worlds_.begin(), worlds_.end(), [](const auto& w) {
+            const std::lock_guard its(w->lock);
+            return !w->joined && w->maker.expired();
+        });
+        demand(left != worlds_.end(), refused_for::resources, "create_world: there are ", worlds_.size(),
+               " worlds, as many as this server holds; DestroyWorld ends one");
+        worlds_.erase(left);
+    };
     std::uint64_t number = 0;
     {
         const std::lock_guard hold(lock_);
+        make_room();
         number = ++made_;
         if (!made->settings.seed) {
             made->settings.seed = offered_.seed;
@@ -393,15 +404,7 @@ std::shared_ptr<served_world> served_worlds::create(const world_settings& asked,
     made->seen.resize(static_cast<std::size_t>(made->info.observation.size()));
 
     const std::lock_guard hold(lock_);
-    if (std::ssize(worlds_) >= offered_.worlds) {
-        const auto left = std::find_if(worlds_.begin(), worlds_.end(), [](const auto& w) {
-            const std::lock_guard its(w->lock);
-            return !w->joined && w->maker.expired();
-        });
-        demand(left != worlds_.end(), refused_for::resources, "create_world: there are ", worlds_.size(),
-               " worlds, as many as this server holds; DestroyWorld ends one");
-        worlds_.erase(left);
-    }
+    make_room();  // others have been made meanwhile
     worlds_.push_back(made);
     return made;
 }
