@@ -132,9 +132,13 @@ std::pair<std::string, std::string> task_and_level(const std::string& name) {
 /// Bytes of an image: [0, 1] in 255 steps.
 void to_bytes(const std::vector<float>& from, std::string& to) {
     to.resize(from.size());
-    for (std::size_t i = 0; i < from.size(); ++i) {
-        const float x = from[i] < 0 ? 0.0f : from[i] > 1 ? 1.0f : from[i];
-        to[i] = static_cast<char>(static_cast<unsigned char>(static_cast<int>(x * 255.0f + 0.5f)));
+    // Pointers of its own, or every byte written could be a part of them to the compiler.
+    const float* in = from.data();
+    auto* out = reinterpret_cast<unsigned char*>(to.data());
+    const std::size_t count = from.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        const float low = in[i] > 0 ? in[i] : 0.0f, x = low < 1 ? low : 1.0f;
+        out[i] = static_cast<unsigned char>(static_cast<int>(x * 255.0f + 0.5f));
     }
 }
 
