@@ -153,7 +153,7 @@ bool shows_image(const task_info& info) {
 }  // namespace
 
 /// What a CreateWorld, a Reset or a ResetWorld asks for.
-struct world_settings {
+struct served_settings {
     std::string task, level;
     std::optional<std::uint64_t> seed;
     std::optional<std::uint32_t> episode;
@@ -168,7 +168,7 @@ struct served_world {
     std::weak_ptr<const int> maker;
 
     std::mutex lock;  // of what follows
-    world_settings settings;
+    served_settings settings;
     std::unique_ptr<batch_environment> row;
     std::vector<float> seen;
     bool joined = false;
@@ -176,7 +176,7 @@ struct served_world {
     bool fresh = true;         // the episode of the row has not been shown to anybody
     bool interrupted = false;  // by another stream, while it ran
 
-    std::unique_ptr<batch_environment> made(const world_settings& s) const {
+    std::unique_ptr<batch_environment> made(const served_settings& s) const {
         return make_environment(s.task, s.level, 1, *s.seed, s.episode.value_or(0), s.options, stimuli);
     }
     void look() { row->observe(0, seen.data()); }
@@ -232,8 +232,8 @@ struct setting_reader {
 };
 
 /// Settings of a request over those that there are. Options can be set only where a world is made.
-world_settings settings_over(world_settings now, const char* request, const sent_settings& sent,
-                             const served_tasks& offered, bool making) {
+served_settings settings_over(served_settings now, const char* request, const sent_settings& sent,
+                              const served_tasks& offered, bool making) {
     const setting_reader read{request};
     std::vector<std::string> known{"seed", "episodeId", "level", "levelName"}, options;
     for_each_setting(now.options, [&](const std::string& name, const auto&) {
@@ -295,7 +295,7 @@ world_settings settings_over(world_settings now, const char* request, const sent
 }
 
 /// What worlds that share images have in common.
-std::string key_of(const world_settings& settings) {
+std::string key_of(const served_settings& settings) {
     std::string key = settings.task;
     for_each_setting(settings.options, [&](const std::string&, const auto& value) { key += '\n' + to_text(value); });
     return key;
@@ -371,7 +371,7 @@ served_worlds::served_worlds(served_tasks offered) : offered_(std::move(offered)
 
 served_worlds::~served_worlds() = default;
 
-std::shared_ptr<served_world> served_worlds::create(const world_settings& asked,
+std::shared_ptr<served_world> served_worlds::create(const served_settings& asked,
                                                     const std::shared_ptr<const int>& maker) {
     const auto made = std::make_shared<served_world>();
     made->settings = asked;
@@ -433,7 +433,7 @@ void served_worlds::destroy(const std::string& name) {
 struct served_stream::requests {
     served_stream& self;
 
-    world_settings defaults() const {
+    served_settings defaults() const {
         const served_tasks& offered = self.worlds_.offered();
         return {offered.task, offered.level, {}, {}, offered.options};
     }
@@ -524,7 +524,7 @@ struct served_stream::requests {
     /// A world in which the next Step begins an episode, with other settings where there are any. An agent that is not
     /// the one who asks, and in an episode, is told once.
     void begin_anew(served_world& world, const char* request, const sent_settings& sent, bool own) {
-        std::optional<world_settings> next;
+        std::optional<served_settings> next;
         std::unique_ptr<batch_environment> row;
         if (!sent.empty()) {
             {

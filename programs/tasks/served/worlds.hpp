@@ -40,7 +40,7 @@ struct served_tasks {
 };
 
 struct served_world;
-struct world_settings;
+struct served_settings;
 
 /// The worlds of a server. Streams of several threads share them.
 class served_worlds {
@@ -51,7 +51,7 @@ public:
 
     const served_tasks& offered() const { return offered_; }
 
-    std::shared_ptr<served_world> create(const world_settings& asked, const std::shared_ptr<const int>& maker);
+    std::shared_ptr<served_world> create(const served_settings& asked, const std::shared_ptr<const int>& maker);
     std::shared_ptr<served_world> find(std::string_view request, const std::string& name) const;
     void destroy(const std::string& name);
 
