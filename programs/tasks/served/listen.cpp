@@ -43,7 +43,7 @@ private:
     std::mutex lock_;
     std::condition_variable_any wake_;
     std::deque<std::function<void()>> waiting_;  // one of a stream at most
-    std::jthread thread_{[this](std::stop_token ended) {
+    std::jthread thread_{[this](const std::stop_token& ended) {
         std::unique_lock hold(lock_);
         while (wake_.wait(hold, ended, [this] { return !waiting_.empty(); })) {
             const auto work = std::move(waiting_.front());

@@ -129,7 +129,7 @@ std::pair<std::string, std::string> task_and_level(const std::string& name) {
     fail("levelName: ", name);
 }
 
-/// Bytes of an image: [0, 1] in 255 steps.
+/// Bytes of an image: [0, 1] in 255 steps, the nearest of them.
 void to_bytes(const std::vector<float>& from, std::string& to) {
     to.resize(from.size());
     // Pointers of its own, or every byte written could be a part of them to the compiler.
@@ -138,7 +138,7 @@ void to_bytes(const std::vector<float>& from, std::string& to) {
     const std::size_t count = from.size();
     for (std::size_t i = 0; i < count; ++i) {
         const float low = in[i] > 0 ? in[i] : 0.0f, x = low < 1 ? low : 1.0f;
-        out[i] = static_cast<unsigned char>(static_cast<int>(x * 255.0f + 0.5f));
+        out[i] = static_cast<unsigned char>((static_cast<int>(510 * x) + 1) / 2);
     }
 }
 
@@ -217,7 +217,7 @@ struct setting_reader {
     template <setting_type T>
     std::string option(const std::string& name, const wire::Tensor& tensor, const served_tasks& offered) const {
         if constexpr (std::is_same_v<T, int>) {
-            const std::string text = expect(name, tensor, sent_value::integer);
+            std::string text = expect(name, tensor, sent_value::integer);
             const int number = parse<int>(what(name), text), held = offered.options.stimulus_count;
             // Images take memory, and the server says of how many.
             const bool images = name == "stimulus_count" && held > 0;
@@ -373,7 +373,7 @@ served_worlds::~served_worlds() = default;
 
 std::shared_ptr<served_world> served_worlds::create(const served_settings& asked,
                                                     const std::shared_ptr<const int>& maker) {
-    const auto made = std::make_shared<served_world>();
+    auto made = std::make_shared<served_world>();
     made->settings = asked;
     made->images = key_of(asked);
     made->maker = maker;
