@@ -454,6 +454,7 @@ TEST_CASE("clients of several threads do not disturb each other") {
     engram::served_worlds worlds(few(16));
     std::atomic<int> wrong = 0;
     std::vector<std::thread> all;
+    all.reserve(4);
     for (int k = 0; k < 4; ++k)
         all.emplace_back([&, k] {
             engram::single_environment native("popgym_repeat_previous", "", static_cast<std::uint64_t>(k));
@@ -655,6 +656,7 @@ TEST_CASE("the program says where it listens, outlives garbage, and ends at a si
         INFO(program.line);
         REQUIRE(program.line.starts_with("listening at 127.0.0.1:"));
         std::vector<int> idle;
+        idle.reserve(20);
         for (int i = 0; i < 20; ++i) {
             const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
             sockaddr_in to{};

@@ -5,8 +5,11 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
 import unittest
 import zlib
 
@@ -17,6 +20,7 @@ from dm_env_rpc.v1 import compliance
 from dm_env_rpc.v1 import connection as rpc
 from dm_env_rpc.v1 import dm_env_adaptor
 from dm_env_rpc.v1 import dm_env_rpc_pb2 as pb
+from dm_env_rpc.v1 import dm_env_rpc_pb2_grpc
 from dm_env_rpc.v1 import error
 from dm_env_rpc.v1 import tensor_utils
 
@@ -174,6 +178,45 @@ class Adaptor(unittest.TestCase):
                 self.assertEqual(earned, 4)
             env.close()
             connection.send(pb.DestroyWorldRequest(world_name=world))
+
+    def test_who_sends_garbage_and_who_never_reads_keep_nobody_waiting(self):
+        host, port = server.address.split(":")
+        noisy = [socket.create_connection((host, int(port))) for _ in range(20)]
+        for i, connected in enumerate(noisy):
+            connected.sendall(bytes([i, 255 - i]) * 500)
+        with server.channel() as sleeper, server.channel() as channel, rpc.Connection(channel) as connection:
+            joined = threading.Event()
+
+            def requests():
+                yield pb.EnvironmentRequest(create_world=pb.CreateWorldRequest(settings=packed(
+                    {"levelName": "change_detection", "fidelity": "paper", "seed": 1})))
+                joined.wait()
+                yield pb.EnvironmentRequest(join_world=pb.JoinWorldRequest(world_name=self.sleeping))
+                for _ in range(5000):  # 100 MB of frames, and somebody who takes none of them
+                    yield pb.EnvironmentRequest(step=pb.StepRequest(
+                        actions={1: tensor_utils.pack_tensor(0, dtype=np.int32)}, requested_observations=[1]))
+
+            asleep = dm_env_rpc_pb2_grpc.EnvironmentStub(sleeper).Process(requests())
+            self.sleeping = next(asleep).create_world.world_name
+            joined.set()
+            env, world = dm_env_adaptor.create_and_join_world(connection, IMAGE, {})
+            step = env.reset()
+            for _ in range(300):
+                step = env.step({} if step.last() else {"action": np.int32(0)})
+            env.close()
+            for name in world, self.sleeping:
+                # Its stream ends, and what it had joined is left.
+                asleep.cancel()
+                for _ in range(200):
+                    try:
+                        connection.send(pb.DestroyWorldRequest(world_name=name))
+                        break
+                    except error.DmEnvRpcError:
+                        time.sleep(0.02)
+                else:
+                    self.fail("a world that nobody is in cannot be destroyed")
+        for connected in noisy:
+            connected.close()
 
     def test_limits(self):
         """What is too much costs those who ask, and nobody else."""
