@@ -158,6 +158,7 @@ struct served_settings {
     std::optional<std::uint64_t> seed;
     std::optional<std::uint32_t> episode;
     task_options options;
+    registered_task entry{};  // of the task
 };
 
 struct served_world {
@@ -177,7 +178,7 @@ struct served_world {
     bool interrupted = false;  // by another stream, while it ran
 
     std::unique_ptr<batch_environment> made(const served_settings& s) const {
-        return make_environment(s.task, s.level, 1, *s.seed, s.episode.value_or(0), s.options, stimuli);
+        return s.entry.make(s.level, 1, *s.seed, s.episode.value_or(0), s.options, stimuli);
     }
     void look() { row->observe(0, seen.data()); }
     void begin() {
@@ -283,12 +284,13 @@ served_settings settings_over(served_settings now, const char* request, const se
            ": the setting levelName is missing; it names a task of engram-tasks list");
     if (level) now.level = *level;
 
-    const auto reads = find_task(now.task).reads;
+    now.entry = find_task(now.task);
+    const auto& reads = now.entry.reads;
     for (const auto& [name, _] : changed)
         demand(!reads || std::find(reads->begin(), reads->end(), name) != reads->end(), refused_for::invalid_argument,
                read.what(name), ": the task ", now.task, " does not read it; it reads ",
                reads && !reads->empty() ? in_a_list(*reads) : "none");
-    const task_info info = describe_task(now.task, now.options);
+    const task_info info = now.entry.describe(now.options);
     if (now.level.empty()) now.level = info.levels.front();
     require_known(now.task + " level", now.level, info.levels);
     return now;
@@ -402,8 +404,8 @@ std::shared_ptr<served_world> served_worlds::create(const served_settings& asked
     }
     // What takes time is done while nobody waits.
     made->name = fmt::format("{}.{}", asked.task, number);
-    made->info = describe_task(asked.task, asked.options);
-    if (!made->stimuli) made->stimuli = task_stimuli(asked.task, asked.options);
+    made->info = asked.entry.describe(asked.options);
+    if (!made->stimuli) made->stimuli = asked.entry.stimuli(asked.options);
     made->row = made->made(made->settings);
     made->seen.resize(static_cast<std::size_t>(made->info.observation.size()));
 
@@ -435,7 +437,7 @@ struct served_stream::requests {
 
     served_settings defaults() const {
         const served_tasks& offered = self.worlds_.offered();
-        return {offered.task, offered.level, {}, {}, offered.options};
+        return {offered.task, offered.level, {}, {}, offered.options, {}};
     }
 
     void create(const wire::CreateWorldRequest& asked, wire::CreateWorldResponse& said) {
