@@ -81,11 +81,22 @@ int run(int argc, char** argv) {
         {"speed", "steps per second, without and with drawing", time_tasks},
         {"play", "play a task in the terminal", play_task},
         {"sheet", "a picture of all tasks at both fidelities", draw_sheet},
-        {"film", "an episode as an animated GIF", film_task}};
+        {"film", "an episode as an animated GIF", film_task},
+        {"serve", "the tasks for clients of dm_env_rpc, in any language", serve_tasks}};
     for (const auto& e : entries) {
         CLI::App* s = app.add_subcommand(e.name, e.what);
         const std::string name = e.name;
         const bool one = name == "play" || name == "film", many = name == "score" || name == "speed";
+        if (name == "serve") {
+            s->add_option("--task", asked.task, "the task of worlds that name none");
+            s->add_option("--level", asked.level, "their level (the one trained on)");
+            s->add_option("--port", asked.port, "where to listen; 0: a port that is free, which is printed");
+            s->add_option("--host", asked.host, "and at which address (127.0.0.1), or unix:PATH without a port");
+            s->add_option("--clients", asked.clients, "streams at once (64)");
+            s->add_option("--worlds", asked.worlds, "worlds at once (256)");
+            s->add_option("--message-bytes", asked.message_bytes, "bytes of a request at most (1048576)");
+            s->add_option("--set", asked.set, "an option of the task, such as length=50, repeatable");
+        }
         if (one || many) s->add_option("--task", asked.task, one ? "the task" : "a task, repeatable (all)");
         if (one) s->add_option("--level", asked.level, "level (the one trained on)");
         if (name == "score")

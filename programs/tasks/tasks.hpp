@@ -17,9 +17,9 @@ namespace engram {
 
 /// The words of the command line; a command reads those that it has.
 struct task_request {
-    std::vector<std::string> task, level;
+    std::vector<std::string> task, level, set;
     std::optional<std::string> fidelity, difficulty, rules, policy, episodes, environments, threads, seed, steps, data,
-        stimuli, csv, out;
+        stimuli, csv, out, host, port, clients, worlds, message_bytes;
 
     task_options options() const;
     /// The tasks named, or all of them.
@@ -43,6 +43,7 @@ int time_tasks(const task_request& asked);
 int play_task(const task_request& asked);
 int draw_sheet(const task_request& asked);
 int film_task(const task_request& asked);
+int serve_tasks(const task_request& asked);
 
 /// One line of text in capitals, digits and low lines, three by five dots a letter, each `scale` pixels wide.
 void draw_text(picture& to, const std::string& text, int top, int left, int scale);

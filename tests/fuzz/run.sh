@@ -16,10 +16,18 @@ cd "$(dirname "$0")/../.."
 known=(tests/fuzz/corpus/*/)
 known=("${known[@]%/}")
 known=("${known[@]##*/}")
+# What clients send is read where gRPC is.
+wire=()
+if [[ -e $build/programs/libengram_wire.a ]]; then
+    wire=(-DENGRAM_RPC -isystem "$build/programs/wire" programs/tasks/served/worlds.cpp "$build/programs/libengram_wire.a" -lprotobuf)
+else
+    echo "fuzz: no requests are read; this build has no gRPC" >&2
+    for i in "${!known[@]}"; do [[ ${known[i]} != requests ]] || unset "known[i]"; done
+fi
 targets=("$chosen")
 [[ $chosen != all ]] || targets=("${known[@]}")
 for target in "${targets[@]}"; do
-    [[ -d tests/fuzz/corpus/$target ]] || { echo "fuzz: no target '$target'; expected ${known[*]}" >&2; exit 2; }
+    [[ " ${known[*]} " == *" $target "* ]] || { echo "fuzz: no target '$target'; expected ${known[*]}" >&2; exit 2; }
 done
 
 mkdir -p "$build/fuzz"
@@ -28,6 +36,7 @@ if [[ ! -x $fuzzer || -n $(find include programs tests/fuzz -name '*.[ch]pp' -ne
     "${ENGRAM_CLANG:-clang++}" -std=c++20 -O1 -g -DBOOST_ALL_NO_LIB -DFMT_SHARED \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
         -I include -isystem /usr/include/eigen3 tests/fuzz/libfuzzer.cpp programs/arguments.cpp programs/configuration.cpp \
+        "${wire[@]}" \
         "$build/programs/libengram_program.a" "$build/programs/libengram_compiled.a" -lfmt -lz -lpthread -o "$fuzzer"
 fi
 # Stacks of every allocation cost a third of the time, and the input that is kept gives them again. What was given back

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// What is fed with any bytes whatever: every reader of files, and the command line. A target returns or throws
-// engram::error; anything else, a crash, another exception, a broken promise or more memory than the input justifies,
-// is a defect.
+// What is fed with any bytes whatever: every reader of files, the command line, and what clients send. A target returns
+// or throws engram::error; anything else, a crash, another exception, a broken promise or more memory than the input
+// justifies, is a defect.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,6 +26,14 @@
 
 #include "allocation.hpp"
 #include "settings.hpp"
+
+#ifdef ENGRAM_RPC
+#include <google/protobuf/stubs/logging.h>
+
+#include <dm_env_rpc/v1/dm_env_rpc.pb.h>
+
+#include "../../programs/tasks/served/worlds.hpp"
+#endif
 
 namespace fuzz {
 
@@ -198,6 +206,34 @@ inline void read_command_line(input data) {
     config.to_json();
 }
 
+#ifdef ENGRAM_RPC
+/// Requests to a server of tasks, each behind a byte with its length and the stream that it comes by.
+inline void read_requests(input data) {
+    google::protobuf::SetLogHandler(nullptr);
+    engram::served_tasks offered;
+    offered.task = "t_maze";
+    offered.options.stimulus_count = 1;
+    offered.worlds = 4;
+    engram::served_worlds worlds(offered);
+    engram::served_stream first(worlds), second(worlds);
+    dm_env_rpc::v1::EnvironmentRequest request;
+    dm_env_rpc::v1::EnvironmentResponse response;
+    while (!data.empty()) {
+        const std::size_t size = data[0] & 0x7f;
+        auto& stream = data[0] & 0x80 ? second : first;
+        data = data.subspan(1);
+        engram::require(size <= data.size(), "a request that is cut");
+        engram::require(request.ParseFromArray(data.data(), static_cast<int>(size)), "no request");
+        data = data.subspan(size);
+        stream.answer(request, response);
+        const auto asked = static_cast<int>(request.payload_case()), said = static_cast<int>(response.payload_case());
+        promise(response.has_error() ? response.error().code() > 0 && !response.error().message().empty()
+                                     : said == asked);
+        promise(dm_env_rpc::v1::EnvironmentResponse().ParseFromString(response.SerializeAsString()));
+    }
+}
+#endif
+
 struct target {
     std::function<void(input)> read;
     /// Bytes that may be allocated at once: this many a byte of the input, and `fixed`.
@@ -206,6 +242,7 @@ struct target {
 
 // Deflate expands up to 1032 times and has a state of its own, and a vector that grows holds three times its content
 // for a moment. A value of JSON, whose text may be two bytes, is a node of a tree.
+// A world is as large as its task.
 inline const std::map<std::string, target>& targets() {
     static const std::map<std::string, target> all{{"command_line", {read_command_line, 4000, 2 << 20}},
                                                    {"configuration", {read_configuration, 4000, 1 << 20}},
@@ -214,6 +251,9 @@ inline const std::map<std::string, target>& targets() {
                                                    {"npy", {read_npy, 8, 1 << 14}},
                                                    {"omniglot", {read_omniglot, 14 * 1032, 1 << 17}},
                                                    {"png", {read_png, 14 * 1032, 1 << 19}},
+#ifdef ENGRAM_RPC
+                                                   {"requests", {read_requests, 4000, 8 << 20}},
+#endif
                                                    {"safetensors", {read_safetensors, 40, 1 << 14}}};
     return all;
 }
