@@ -399,7 +399,12 @@ TEST_CASE("a reset ends the episode, and with a seed the next one is the seed's 
     CHECK(one.said.has_reset_world());
     const auto third = play();
     CHECK(third != first);
-    one.ask(reset_world(world, {{"seed", number(1)}, {"episodeId", number(0)}}));
+    one.ask(reset_world(world, {{"seed", number(1)}}));
+    CHECK(play() == first);
+    one.ask(leave());
+    one.enter(one.make({{"levelName", text("popgym_autoencode")}}));
+    CHECK(play() != first);
+    one.ask(reset({{"seed", number(1)}}));
     CHECK(play() == first);
 }
 

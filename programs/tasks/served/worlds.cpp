@@ -269,6 +269,8 @@ served_settings settings_over(served_settings now, const char* request, const se
         }
     }
     set(now.options, changed);
+    // A seed means the same episodes whatever the world played before.
+    if (sent.contains("seed") && !sent.contains("episodeId")) now.episode.reset();
 
     if (level_name) {
         const auto [task, of_name] = task_and_level(*level_name);
