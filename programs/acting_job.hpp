@@ -147,6 +147,20 @@ public:
     void describe_training(json& summary) const {
         summary["episodes"] = reward_.episodes;
         if (reward_.episodes > 0) summary["reward_smooth"] = reward_.value();
+        if (!config_.joined) return;
+        const world_counts counts = config_.joined->counts();
+        summary["world"] = {{"addresses", config_.elsewhere->addresses},
+                            {"interrupted_episodes", counts.interrupted},
+                            {"lost_episodes", counts.lost},
+                            {"joined", counts.joined},
+                            {"resuming", world_remark}};
+    }
+    /// What the table at the end says besides.
+    std::string remark() const {
+        if (!config_.joined) return "";
+        const world_counts counts = config_.joined->counts();
+        return message("world: ", counts.interrupted, " episodes interrupted by the world, ", counts.lost,
+                       " lost with their connection; ", world_remark, "\n");
     }
     /// What the weights of now earn on every judged level, as rows of levels.csv; empty when it was interrupted. The
     /// episodes are others at every step, `others` play some of them, and training is left as it was.
@@ -167,11 +181,15 @@ public:
         const auto seed = static_cast<std::uint64_t>(config_.seed);
         if (!evaluate_levels(run_, {}, episodes, seed, interrupted, summary, others)) return false;
         if (others && others->rank() > 0) return true;
-        record_retrieval(run_, config_.model().name(), seed, paths.retrieval());
+        if (!config_.elsewhere) record_retrieval(run_, config_.model().name(), seed, paths.retrieval());
         return true;
     }
 
 private:
+    // Counts are those of this process since it was started.
+    static constexpr const char* world_remark =
+        "a world elsewhere is not in the checkpoint: a resumed run begins new episodes, not those that it left";
+
     const configuration& config_;
     prepared_agent<Backend> run_;
     std::unique_ptr<training> training_;

@@ -8,9 +8,17 @@ namespace engram {
 
 namespace {
 
+void add_world(CLI::App* s, arguments& a, const char* what) {
+    s->add_option("--world", a.world, what);
+    s->add_option("--world-set", a.world_set, "a setting that it is created with, name=value, or join.name=value");
+    s->add_option("--actions", a.actions, "what can be done in it: a file with a line an action, or dm_memorytasks");
+    s->add_option("--world-repeat", a.world_repeat, "steps of the world an action (1; dm_memorytasks: 4)");
+}
+
 void add_train(CLI::App& app, arguments& a) {
     auto* s = app.add_subcommand("train", "train the agent on a task and evaluate it on all levels");
     s->add_option("--task", a.task, "task to learn (see describe)");
+    add_world(s, a, "an environment elsewhere instead, rpc://host:port; several: rows go round them");
     s->add_option("--steps", a.steps, "environment steps or frames, all rows together");
     s->add_option("--seed", a.seed, "seed of everything random (1)");
     s->add_option("--out", a.out, "run folder (runs/<task>/<ablation>-<seed>)");
@@ -30,7 +38,8 @@ void add_train(CLI::App& app, arguments& a) {
     s->add_option("--evaluate-every", a.evaluate_every, "steps between evaluations while it trains, 0 for none (0)");
     s->add_option("--evaluate-episodes", a.evaluate_episodes, "episodes per level of each of them (20)");
     s->add_flag("--tensorboard", a.tensorboard, "curves for TensorBoard too, in the run folder");
-    s->add_option("--patience", a.patience, "several processes: seconds without a sign of life from one of them (300)");
+    s->add_option("--patience", a.patience,
+                  "seconds without a sign of life: of another process (300), of a world elsewhere (60)");
     s->add_flag("--quiet", a.quiet, "no progress, no table");
     s->add_flag("--dry-run", a.dry_run, "check the settings, print them as config.json would hold them, write nothing");
 }
@@ -45,6 +54,8 @@ void add_evaluate(CLI::App& app, arguments& a) {
     s->add_option("--seed", a.seed, "seed of the episodes (that of the run)");
     s->add_option("--data", a.data, "folder with mnist/ and omniglot/, if it has moved");
     s->add_option("--set", a.set, "an option of the task, other than it was trained with: --set task.length=400");
+    add_world(s, a, "the world of the run, if it has moved: rpc://host:port");
+    s->add_option("--patience", a.patience, "seconds without an answer from a world (60)");
     s->add_flag("--quiet", a.quiet, "no table");
 }
 
@@ -52,6 +63,8 @@ void add_describe(CLI::App& app, arguments& a) {
     auto* s = app.add_subcommand("describe", "the five policies, the parameters, the settings, the tasks");
     s->add_option("--preset", a.preset, "small (default), paper, published or tuned");
     s->add_option("--task", a.task, "task whose sizes are shown (the first of the list)");
+    add_world(s, a, "an environment elsewhere instead, rpc://host:port, and what it shows and takes");
+    s->add_option("--patience", a.patience, "seconds without an answer from a world (10)");
     s->add_option("--device", a.device, "only this device: what it is, or why it cannot be used");
     s->add_option("--set", a.set, "a setting: --set memory.slots=2048, or --memory.slots 2048");
 }
@@ -70,6 +83,8 @@ void add_sample(CLI::App& app, arguments& a) {
     s->add_option("--episodes", a.episodes, "also this many episodes as arrays, a folder each (0)");
     s->add_option("--alone-from", a.alone_from, "sequence models: step from which it draws alone (the recall)");
     s->add_option("--data", a.data, "folder with mnist/ and omniglot/, if it has moved");
+    add_world(s, a, "the world of the run, if it has moved: rpc://host:port");
+    s->add_option("--patience", a.patience, "seconds without an answer from a world (60)");
 }
 
 }  // namespace

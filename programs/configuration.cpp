@@ -7,6 +7,7 @@
 
 #include <engram/core/bfloat16.hpp>
 #include <engram/evaluate/answers.hpp>
+#include <engram/program/arguments.hpp>
 #include <engram/program/configuration.hpp>
 #include <engram/program/presets.hpp>
 #include <engram/program/run_files.hpp>
@@ -96,6 +97,52 @@ std::string contradiction(const std::string& preset, const named_texts& given, c
     }
     for (const auto& [name, value] : replaced) about_further |= speaks_of(name) || sentence.starts_with(group_of(name));
     return list.empty() || !about_further ? "" : "; preset " + preset + " has " + list;
+}
+
+/// The task of the library whose levels a world names its own after, spot_diff for spot_diff_holdout_large; otherwise
+/// its name. Presets of that task are then the world's.
+std::string likeness(const world_settings& w) {
+    std::string like = w.name;
+    std::size_t longest = 0;
+    for (const auto& [name, value] : w.create)
+        if (name == "levelName")
+            for (const auto& task : task_names())
+                if (task.size() > longest && (value == task || value.starts_with(task + "_")))
+                    like = task, longest = task.size();
+    return like;
+}
+
+json texts_to_json(const world_texts& texts) {
+    json all = json::object();
+    for (const auto& [name, text] : texts) all[name] = text;
+    return all;
+}
+
+json world_to_json(const world_settings& w) {
+    return {{"addresses", w.addresses},     {"create", texts_to_json(w.create)}, {"join", texts_to_json(w.join)},
+            {"columns", w.actions.columns}, {"actions", w.actions.rows},         {"repeat", w.repeat}};
+}
+
+world_settings world_from_json(const json& content, const std::string& name, const std::string& source) {
+    world_settings w;
+    w.name = name;
+    try {
+        w.addresses = content.at("addresses").get<std::vector<std::string>>();
+        for (const char* kind : {"create", "join"})
+            for (const auto& item : content.at(kind).items())
+                (kind[0] == 'c' ? w.create : w.join).emplace_back(item.key(), item.value().get<std::string>());
+        w.actions.columns = content.at("columns").get<std::vector<std::string>>();
+        w.actions.rows = content.at("actions").get<std::vector<std::vector<double>>>();
+        w.repeat = content.at("repeat").get<int>();
+    } catch (const json::exception&) {
+        fail(source, ": 'world' is not what a run writes of a world");
+    }
+    require(!w.addresses.empty() && w.repeat >= 1, source, ": 'world' has no address, or no repeat");
+    for (const auto& address : w.addresses) check_world_address(address);
+    for (const auto& row : w.actions.rows)
+        require(row.size() == w.actions.rows[0].size() && !row.empty(), source,
+                ": 'world' has actions of other widths");
+    return w;
 }
 
 }  // namespace
@@ -189,7 +236,7 @@ std::string configuration::origin_of(const std::string& setting) const {
 
 void configuration::apply_preset(const std::string& name, const named_texts& further) {
     const engram::preset& chosen = find_preset(name);
-    preset_case now{.policies = model_->library_policies(), .task = task};
+    preset_case now{.policies = model_->library_policies(), .task = elsewhere ? likeness(*elsewhere) : task};
     const auto is_task_option = [](const std::string& setting) { return setting.starts_with("task."); };
     // Some lines depend on how long a sequence or a corridor is, which options of the task say.
     named_texts options;
@@ -265,6 +312,7 @@ json configuration::to_json() const {
              {"weights", weights},
              {"settings", settings_to_json(settings())}};
     if (actors > 0) all["actors"] = actors;
+    if (elsewhere) all["world"] = world_to_json(*elsewhere);
     return all;
 }
 
@@ -303,6 +351,8 @@ void configuration::from_json(const json& content, const std::string& source) {
     if (content.contains("evaluate_episodes")) evaluate_episodes = number("evaluate_episodes", 1);
     threads = static_cast<int>(number("threads", 1, std::numeric_limits<int>::max()));
     if (content.contains("actors")) actors = static_cast<int>(number("actors", 0, std::numeric_limits<int>::max()));
+    elsewhere.reset();
+    if (content.contains("world")) elsewhere = world_from_json(content.at("world"), task, source);
     const auto pairs = settings_from_json(*has("settings"), source);
     try {
         set_all(pairs);
@@ -312,10 +362,70 @@ void configuration::from_json(const json& content, const std::string& source) {
     origin_.clear();
 }
 
+void configuration::ask_for_world(const arguments& a) {
+    if (a.world.empty() && !elsewhere) {
+        for (const auto& [given, flag] : {std::pair{!a.world_set.empty(), "--world-set"},
+                                          {a.actions.has_value(), "--actions"},
+                                          {a.world_repeat.has_value(), "--world-repeat"}})
+            require(!given, flag, ": there is no world elsewhere; name one with --world rpc://host:port");
+        return;
+    }
+    require(!a.task, "--world ", a.world.empty() ? elsewhere->addresses[0] : a.world[0],
+            ": a world stands in place of --task ", a.task.value_or(""), "; leave one of them out");
+    for (const auto& address : a.world) check_world_address(address);
+    require(worlds_are_known(),
+            "--world: this program was built without gRPC (ENGRAM_RPC), so it cannot reach a world "
+            "elsewhere");
+    require(model_->learns() == learning_kind::acting, "--world: engram-", model_->name(),
+            model_->learns() == learning_kind::phases ? " trains in phases on tasks of the library"
+                                                      : " learns from sequences",
+            "; only agents that learn while they act can be in a world elsewhere");
+    const bool again = elsewhere.has_value();
+    if (!again) elsewhere.emplace();
+    world_settings& w = *elsewhere;
+    if (!a.world.empty()) w.addresses = a.world;
+    const auto put = [](world_texts& texts, const std::string& name, const std::string& text) {
+        for (auto& [known, value] : texts)
+            if (known == name) return void(value = text);
+        texts.emplace_back(name, text);
+    };
+    for (const auto& text : a.world_set) {
+        const auto equals = text.find('=');
+        require(equals != text.npos && equals > 0, "--world-set expects name=value, got '", text, "'");
+        const std::string name = text.substr(0, equals), value = text.substr(equals + 1);
+        if (name.starts_with("join."))
+            put(w.join, name.substr(5), value);
+        else
+            put(w.create, name.starts_with("create.") ? name.substr(7) : name, value);
+    }
+    if (a.actions) {
+        w.actions = read_actions(*a.actions);
+        if (*a.actions == "dm_memorytasks") w.repeat = 4;
+    }
+    if (a.world_repeat)
+        w.repeat = static_cast<int>(std::min<std::int64_t>(whole_number("--world-repeat", *a.world_repeat, 1), 10'000));
+    if (a.patience) w.patience = w.start_patience = static_cast<double>(whole_number("--patience", *a.patience, 1));
+    if (!again) {
+        w.name = world_task_name(w.addresses[0]);
+        for (const auto& [name, value] : w.create)
+            if (name == "levelName") w.name = world_task_name(":" + value);
+        task = w.name;
+    }
+}
+
+void configuration::join() {
+    if (!elsewhere) return;
+    // Scores of another level stand beside those of the one that was trained on.
+    for (const auto& [name, value] : elsewhere->create)
+        if (name == "levelName") elsewhere->level = value;
+    joined = join_world(*elsewhere);
+    register_world(joined);
+}
+
 prepared_run::prepared_run(const configuration& config)
-    : options(config.run.task),
-      info(describe_task(config.task, options)),
-      stimuli(task_stimuli(config.task, options)) {}
+    : options(config.run.task), info(describe_task(config.task, options)), stimuli(task_stimuli(config.task, options)) {
+    if (config.elsewhere) rows = std::min(rows, config.run.rollout.environments);
+}
 
 task_shape prepared_run::shape() const {
     return {{info.observation.height, info.observation.width, info.observation.channels}, info.actions};

@@ -33,8 +33,10 @@ std::string description(ablation& model, const arguments& a) {
         return fmt::format("{}: {}\n", on.name(), on.about());
     }
     configuration config(model);
+    config.ask_for_world(a);
+    config.join();
     const auto tasks = tasks_of(model);
-    config.task = a.task.value_or(tasks.front());
+    if (!config.elsewhere) config.task = a.task.value_or(tasks.front());
     require_task(model, config.task);
     config.refuse_foreign(parse_assignments(a.set));
     config.apply_preset(a.preset.value_or("small"), parse_assignments(a.set));
@@ -42,6 +44,7 @@ std::string description(ablation& model, const arguments& a) {
 
     std::string out = fmt::format("{} (preset {}, task {})\n\npolicies\n", model.name(), config.preset, config.task);
     for (const auto& [slot, policy] : model.policies()) out += fmt::format("  {:<12}{}\n", slot, policy);
+    if (config.joined) out += "\nworld\n" + config.joined->about();
     out += "\nparameters\n";
     std::size_t width = 5;
     for (const auto& e : agent.store->entries()) width = std::max(width, e.name.size());

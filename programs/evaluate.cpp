@@ -16,6 +16,7 @@ int evaluate(ablation& model, const arguments& a) {
     require(file_exists(paths.config()), paths.folder, " is no run folder: it has no config.json");
     config.from_json(read_json(paths.config()), paths.config());
     if (a.data) config.set({{"task.data", *a.data}});
+    config.ask_for_world(a);
     if (a.products) config.products = *a.products;
     const device_runs& on = find_device(model, a.device.value_or(config.device));
     (void)config.products_on(on.name());
@@ -27,6 +28,7 @@ int evaluate(ablation& model, const arguments& a) {
         require(name.starts_with("task."), "evaluate: --set ", name, ": a model is evaluated as it was trained; only ",
                 "options of its task can be others, such as task.length");
     config.refuse_foreign(changed);
+    config.join();
     require(file_exists(paths.checkpoint()), paths.folder, " holds no checkpoint yet; train it first");
     const auto file = safetensors::read(paths.checkpoint());
     check_checkpoint(file, config, false);
@@ -51,7 +53,12 @@ int evaluate(ablation& model, const arguments& a) {
     } else {
         acting = on.prepare(config);
         load_weights(file, acting->store());
-        if (!evaluate_levels(*acting, a.level, episodes, episode_seed, interrupted, scores)) return 130;
+        try {
+            if (!evaluate_levels(*acting, a.level, episodes, episode_seed, interrupted, scores)) return 130;
+        } catch (const error& problem) {
+            if (config.elsewhere) throw run_error(problem.what());
+            throw;
+        }
     }
     json kept = scores;
     if (sequences)
@@ -63,7 +70,8 @@ int evaluate(ablation& model, const arguments& a) {
         summary["changed"][other] = kept["levels"];
     try {
         write_json(paths.summary(), summary);
-        if (acting && other.empty()) record_retrieval(*acting, model.name(), episode_seed, paths.retrieval());
+        if (acting && other.empty() && !config.elsewhere)
+            record_retrieval(*acting, model.name(), episode_seed, paths.retrieval());
     } catch (const error& problem) {
         throw run_error(problem.what());
     }

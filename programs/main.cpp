@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
@@ -52,8 +53,10 @@ int run_program(ablation& model, int argc, char** argv) {
         const auto a = parse_arguments(model.name(), argc, argv);
         if (!a) return 0;
         if (a->command == "train") {
-            others =
-                connect_processes(static_cast<double>(a->patience ? whole_number("--patience", *a->patience, 1) : 300));
+            const auto patience = a->patience ? whole_number("--patience", *a->patience, 1) : std::int64_t{300};
+            // Who waits for a world gives no sign of life, and says itself when its patience ends.
+            others = connect_processes(
+                static_cast<double>(a->world.empty() ? patience : std::max<std::int64_t>(300, 3 * patience)));
             alike = !others;
             require_same_program(others.get(), model.name(), argc, argv);
             return train(model, *a, others.get());

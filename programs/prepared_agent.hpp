@@ -21,7 +21,7 @@ struct prepared_agent final : prepared_run {
     bool tells_reads() const override { return agent.read_weight.has_value(); }
     level_score score(const std::string& level, int episodes, std::uint64_t seed, const std::function<bool()>& stop,
                       processes* others) const override {
-        return evaluate_level(agent, agent.store, maker(), level, episodes, seed, 50, stop, others);
+        return evaluate_level(agent, agent.store, maker(), level, episodes, seed, rows, stop, others);
     }
     std::vector<recorded_step> play(const std::string& level, std::uint64_t seed, int longest) const override {
         const std::uint64_t own = evaluation_seed(seed, level);

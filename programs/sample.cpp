@@ -58,6 +58,7 @@ int sample(ablation& model, const arguments& a) {
     configuration config(model);
     config.from_json(read_json(paths.config()), paths.config());
     if (a.data) config.set({{"task.data", *a.data}});
+    config.ask_for_world(a);
     if (a.products) config.products = *a.products;
     const device_runs& on = find_device(model, a.device.value_or(config.device));
     (void)config.products_on(on.name());
@@ -70,6 +71,7 @@ int sample(ablation& model, const arguments& a) {
     }
     require(!a.alone_from, "--alone-from: engram-", model.name(), " acts; only sequence models draw alone");
     const auto seed = a.seed ? whole_number("--seed", *a.seed, 0) : config.seed;
+    config.join();
     const task_info info = describe_task(config.task, config.run.task);
     const bool held_out = std::find(info.levels.begin(), info.levels.end(), "holdout_interpolate") != info.levels.end();
     const std::string level = !a.level.empty() ? a.level.back()

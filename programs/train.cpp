@@ -37,18 +37,26 @@ void check_actors(const configuration& config) {
 
 /// The configuration that the command line asks for, on top of a folder's own when it is resumed.
 void configure(configuration& config, const arguments& a, run_paths& paths) {
-    if (a.task) require_task(config.model(), *a.task);
+    if (a.task && a.world.empty()) require_task(config.model(), *a.task);
     if (a.out) paths.folder = *a.out;
+    const bool elsewhere = !a.world.empty();
+    if (elsewhere) config.ask_for_world(a);
     const auto no_task = [&] {
         return "train: --task is missing; the tasks are " + in_a_list(tasks_of(config.model()));
     };
-    if (!a.out && !a.task) fail(no_task());
+    if (!a.out && !a.task && !elsewhere) fail(no_task());
     if (a.seed) config.seed = whole_number("--seed", *a.seed, 0);
-    if (!a.out) paths.folder = "runs/" + *a.task + "/" + config.model().name() + "-" + std::to_string(config.seed);
+    if (!a.out)
+        paths.folder = "runs/" + (elsewhere ? config.task : *a.task) + "/" + config.model().name() + "-" +
+                       std::to_string(config.seed);
 
     const bool again = a.resume && file_exists(paths.config());
     if (again) config.from_json(read_json(paths.config()), paths.config());
-    if (!again && !a.task) fail(a.resume ? "train: there is no run to resume in " + paths.folder : no_task());
+    if (again || !elsewhere) config.ask_for_world(a);
+    require(!again || !elsewhere || config.elsewhere, "--world ", elsewhere ? a.world[0] : "", ": the run in ",
+            paths.folder, " is of the task ", config.task);
+    if (!again && !a.task && !elsewhere)
+        fail(a.resume ? "train: there is no run to resume in " + paths.folder : no_task());
     if (a.task) config.task = *a.task;
     named_texts further;
     if (a.data) further.emplace_back("task.data", *a.data);
@@ -123,6 +131,15 @@ int train(ablation& model, const arguments& a, processes* others) {
     if (others) {
         const std::string told = first_text(others, first ? config.to_json().dump() : "");
         if (!first) config.from_json(parse_json(told, "the first process"), "the first process");
+    }
+    if (!a.dry_run) {
+        try {
+            config.join();
+        } catch (const error& problem) {
+            if (!others) throw;
+            trouble = problem.what();
+        }
+        agree(others, trouble);
     }
     if (a.dry_run) {
         if (first) std::fputs(json_text(config.to_json()).c_str(), stdout);

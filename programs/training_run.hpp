@@ -147,6 +147,8 @@ public:
             throw run_error(problem.what());
         }
         if (!quiet_ && summary_.contains("levels")) std::fputs(level_table(summary_).c_str(), stdout);
+        if constexpr (requires { job_.remark(); })
+            if (!quiet_) std::fputs(job_.remark().c_str(), stdout);
         return 0;
     }
 

@@ -6,6 +6,7 @@
 
 #include <engram/io/json.hpp>
 #include <engram/io/safetensors.hpp>
+#include <engram/program/world.hpp>
 
 #include "child.hpp"
 
@@ -52,6 +53,24 @@ TEST_CASE("unknown names are answered with the nearest valid one") {
     refuses(plus(train, {"--task", "copy"}),
             "copy is a task of sequences with targets, and engram-recalling acts; expected one of ");
     refuses({"describe", "--task", "perfect_recall"}, "perfect_recall is a task of sequences without targets");
+    CHECK(folder.files() == 0);
+}
+
+TEST_CASE("worlds elsewhere: what is asked for is looked at before anybody is called") {
+    const temporary_folder folder;
+    auto train = training(folder / "run");
+    refuses(plus(train, {"--world", "rpc://localhost:10000"}), "a world stands in place of --task");
+    refuses(plus(train, {"--world-set", "seed=1"}), "--world-set: there is no world elsewhere");
+    train.erase(train.begin() + 1, train.begin() + 3);
+    refuses(plus(train, {"--world", "http://localhost:10000"}),
+            "this is no address of a world; expected rpc://host:port");
+    refuses(plus(train, {"--world", "rpc://:10000"}), "the host is missing");
+    refuses(plus(train, {"--world", "rpc://localhost:10000", "--actions", "nothing.txt"}),
+            engram::worlds_are_known() ? "--actions nothing.txt: there is no such file"
+                                       : "this program was built without gRPC (ENGRAM_RPC)");
+    refuses(plus(train, {"--world", "rpc://localhost:10000", "--world-set", "seed"}),
+            engram::worlds_are_known() ? "--world-set expects name=value, got 'seed'" : "was built without gRPC");
+    refuses({"describe", "--world", "rpc://localhost:0"}, "'0' is no port");
     CHECK(folder.files() == 0);
 }
 

@@ -88,6 +88,7 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
     out.logits = heads.logits;
     out.value = heads.value;
     out.log_policy = heads.log_policy;
+    if constexpr (requires { s.learner.discount; }) out.discount = s.learner.discount;
     out.x = seen.x;
     out.h = seen.h;
     out.watched = {{"x", out.x}, {"h", out.h}, {"logits", out.logits}, {"value", out.value}};

@@ -81,7 +81,7 @@ struct traced_agent {
     std::unique_ptr<predictor_trace<Backend>> predictor;
     std::optional<variable> row_loss, context;
     std::optional<prediction_schedule> schedule;
-    /// Of the returns that a detector or a predictor is about.
+    /// Of the returns that an agent, a detector or a predictor learns.
     double discount = 0;
     /// Steps of an unroll of truncated backpropagation; 0: whole sequences.
     int unroll = 0;

@@ -17,8 +17,9 @@ namespace engram {
 struct arguments {
     std::string command;
     std::optional<std::string> task, steps, seed, out, preset, threads, device, products, data, stimuli, mode, from,
-        episodes, evaluate, evaluate_every, evaluate_episodes, checkpoint_every, alone_from, weights, actors, patience;
-    std::vector<std::string> set, level;
+        episodes, evaluate, evaluate_every, evaluate_episodes, checkpoint_every, alone_from, weights, actors, patience,
+        actions, world_repeat;
+    std::vector<std::string> set, level, world, world_set;
     bool resume = false, quiet = false, tensorboard = false, dry_run = false;
 
     bool operator==(const arguments&) const = default;

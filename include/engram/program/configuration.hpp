@@ -16,6 +16,7 @@
 #include <engram/io/json.hpp>
 #include <engram/program/ablation.hpp>
 #include <engram/program/compiled_tasks.hpp>
+#include <engram/program/world.hpp>
 #include <engram/train/acting_update.hpp>
 #include <engram/train/phase_settings.hpp>
 #include <engram/train/sequence_update.hpp>
@@ -50,6 +51,9 @@ public:
     int threads = 1;
     int actors = 0;               // processes that act for the one that learns
     processes* others = nullptr;  // that train with this one; never written
+    // An environment of another process, in place of a task of the library, and once it was joined.
+    std::optional<world_settings> elsewhere;
+    std::shared_ptr<engram::world> joined;
     run_settings run;
 
     ablation& model() const { return *model_; }
@@ -69,6 +73,10 @@ public:
     void apply_preset(const std::string& name, const named_texts& further = {});
     /// Throws where a setting of a task was asked for that the task of this run does not read.
     void refuse_foreign(const named_texts& asked) const;
+    /// Takes what a command line says of a world elsewhere, on top of what is known of one; its name becomes the task.
+    void ask_for_world(const arguments& a);
+    /// Joins that world, if there is one, and makes it a task of the registry; shapes are known from then on.
+    void join();
     /// Where a setting's value comes from: default, preset, task (the preset's for this task) or --set.
     std::string origin_of(const std::string& setting) const;
 
@@ -118,6 +126,7 @@ struct prepared_run {
     task_options options;
     task_info info;
     std::shared_ptr<const stimulus_set> stimuli;
+    int rows = 50;  // that play together when it is judged: every one of a world elsewhere is a world
 };
 
 /// The tasks that a model can be trained on.

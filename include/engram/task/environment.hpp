@@ -32,10 +32,12 @@
 
 namespace engram {
 
-/// What one step gave: the reward of the action, and whether it ended the episode.
+/// What one step gave: the reward of the action, whether it ended the episode, and whether the episode was cut there
+/// from without, so that what was seen last is worth what was to come.
 struct outcome {
     float reward = 0;
     bool done = false;
+    bool interrupted = false;
 };
 
 /// [height, width, channels], row-major, channels last.
@@ -181,6 +183,12 @@ public:
     /// Writes observation.size() numbers.
     virtual void observe(int row, float* pixels) const = 0;
     virtual outcome step(int row, int action) = 0;
+    /// Says ahead which action step() will be called with; a world that is elsewhere sets to work.
+    virtual void announce(int, int) {}
+    /// Writes what was seen last of an episode that the last step of the row interrupted; false where that is unknown.
+    virtual bool observe_last(int, float*) const { return false; }
+    /// Whether state() is all that an episode goes on from. Otherwise a run that is resumed begins new ones.
+    virtual bool resumes() const { return true; }
     virtual std::optional<trial_event> event(int row) const = 0;
     /// A good action, chosen with knowledge of the state.
     virtual int oracle(int row) const = 0;

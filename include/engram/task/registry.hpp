@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -71,11 +72,12 @@ inline std::shared_ptr<const stimulus_set> load_stimuli(const task_options& opti
 /// One line of the registry.
 struct registered_task {
     std::optional<std::vector<std::string>> reads;  // the options, where it says
-    task_info (*describe)(const task_options&);
-    std::shared_ptr<const stimulus_set> (*stimuli)(const task_options&);
-    std::unique_ptr<batch_environment> (*make)(const std::string& level, int count, std::uint64_t seed,
-                                               std::uint32_t first_stream, const task_options& options,
-                                               std::shared_ptr<const stimulus_set> stimuli);
+    std::function<task_info(const task_options&)> describe;
+    std::function<std::shared_ptr<const stimulus_set>(const task_options&)> stimuli;
+    std::function<std::unique_ptr<batch_environment>(const std::string& level, int count, std::uint64_t seed,
+                                                     std::uint32_t first_stream, const task_options& options,
+                                                     std::shared_ptr<const stimulus_set> stimuli)>
+        make;
 };
 
 /// The images of an environment: its own where it has `E::load_stimuli`, the general ones where it uses any.
@@ -161,19 +163,23 @@ inline std::vector<std::string> task_names() {
     return names;
 }
 
-/// Makes a task of one's own known by its name: an `environment`, or a smaller struct as `plugged` takes it. Not while
-/// other threads use the registry.
-template <class E>
-void add_task() {
-    using whole =
-        typename std::conditional_t<environment<E>, std::type_identity<E>, std::type_identity<plugged<E>>>::type;
-    const registered_task task = register_task<whole>();
+/// Makes a task that is put together at run time known by its name. Not while other threads use the registry.
+inline void add_task(const registered_task& task) {
     const task_info info = task.describe({});
     require(!info.name.empty() && info.actions > 0 && info.observation.size() > 0 && !info.levels.empty(),
             "add_task: task '", info.name, "' has ", info.actions, " actions, ", info.observation.size(),
             " observed numbers and ", info.levels.size(), " levels; expected a name and at least one of each");
     for (const auto& name : task_names()) require(name != info.name, "add_task: there is already a task '", name, "'");
     added_tasks().push_back(task);
+}
+
+/// Makes a task of one's own known by its name: an `environment`, or a smaller struct as `plugged` takes it. Not while
+/// other threads use the registry.
+template <class E>
+void add_task() {
+    using whole =
+        typename std::conditional_t<environment<E>, std::type_identity<E>, std::type_identity<plugged<E>>>::type;
+    add_task(register_task<whole>());
 }
 
 /// The entry called `name`; throws with the nearest name when there is none.

@@ -217,6 +217,7 @@ public:
     void loaded(training_context<Backend>&) {
         for (auto& s : shards_) {
             s->behaviour.finished().clear();
+            if (!s->behaviour.environment().resumes()) s->behaviour.begin_anew();
             s->align_resources();
         }
     }

@@ -41,6 +41,7 @@ public:
           action_(size()),
           reward_(size()),
           done_(size()),
+          interrupted_(size()),
           log_probability_(size()),
           value_(size()),
           episode_reward_(size(), 0.0) {
@@ -62,13 +63,22 @@ public:
         const auto policy = program_.output(agent_->log_policy);
         require_finite(policy);
         const auto value = program_.output(agent_->value);
+        // All are told before one is waited for.
         for (int b = 0; b < batch_; ++b) {
             const auto i = static_cast<std::size_t>(b);
             const int a = sample(policy.data + b * policy.stride, policy.width, random_[i]);
-            const outcome out = environment_->step(b, a);
             action_[i] = static_cast<real>(a);
             log_probability_[i] = policy.data[b * policy.stride + a];
             value_[i] = value.data[b * value.stride];
+            environment_->announce(b, a);
+        }
+        bool interrupted = false;
+        for (int b = 0; b < batch_; ++b) {
+            const auto i = static_cast<std::size_t>(b);
+            const int a = static_cast<int>(action_[i]);
+            const outcome out = environment_->step(b, a);
+            interrupted_[i] = out.interrupted;
+            interrupted |= out.interrupted;
             reward_[i] = static_cast<real>(out.reward);
             done_[i] = out.done;
             last_action_[i] = out.done ? real(-1) : static_cast<real>(a);
@@ -78,6 +88,8 @@ public:
             if (out.done) finished_.push_back(std::exchange(episode_reward_[i], 0.0));
         }
         program_.carry();
+        if (interrupted) [[unlikely]]
+            value_interrupted();
     }
 
     /// Value [B] of what is observed now, without acting: the bootstrap of an unroll that ends here.
@@ -131,6 +143,13 @@ public:
     std::span<real> reset() { return reset_; }
     std::span<double> episode_reward() { return episode_reward_; }
     std::vector<philox>& random() { return random_; }
+    /// Every row's next step is the first of an episode, whatever was loaded.
+    void begin_anew() {
+        std::fill(last_action_.begin(), last_action_.end(), real(-1));
+        std::fill(last_reward_.begin(), last_reward_.end(), real(0));
+        std::fill(reset_.begin(), reset_.end(), real(1));
+        std::fill(episode_reward_.begin(), episode_reward_.end(), 0.0);
+    }
 
 private:
     static std::vector<var<Backend>> outputs(const traced_agent<Backend>& a) {
@@ -143,6 +162,38 @@ private:
 
     void observe(engram::program<Backend>& p) const {
         show([&p](const char* name) { return p.has_input(name) ? p.input(name) : std::span<real>(); });
+    }
+
+    /// An episode that was cut is worth more than it gave: what was seen last has a value, which the last reward gets
+    /// for what is learnt. Where nothing was seen, the step teaches nothing: it gave what was expected of it.
+    void value_interrupted() {
+        for (const auto& name : peek_.state_names()) {
+            const auto from = program_.state(name);
+            std::copy(from.begin(), from.end(), peek_.state(name).begin());
+        }
+        observe(peek_);
+        const auto set = [this](const char* name, std::size_t i, real value) {
+            if (peek_.has_input(name)) peek_.input(name)[i] = value;
+        };
+        std::vector<char> seen(size());
+        for (int b = 0; b < batch_; ++b) {
+            const auto i = static_cast<std::size_t>(b);
+            const auto pixels = peek_.input("observation");
+            if (!interrupted_[i]) continue;
+            seen[i] =
+                environment_->observe_last(b, pixels.data() + std::ptrdiff_t{b} * agent_->task.observation.size());
+            set("last_action", i, action_[i]);
+            set("last_reward", i, reward_[i]);
+            set("reset", i, real(0));
+        }
+        peek_.forward();
+        const auto value = peek_.output(agent_->value);
+        for (int b = 0; b < batch_; ++b) {
+            const auto i = static_cast<std::size_t>(b);
+            if (!interrupted_[i]) continue;
+            reward_[i] =
+                seen[i] ? reward_[i] + static_cast<real>(agent_->discount) * value.data[b * value.stride] : value_[i];
+        }
     }
 
     // No action can be drawn from a NaN, and what it did to the memories would hide where it came from.
@@ -171,7 +222,7 @@ private:
     engram::program<Backend> program_, peek_;
     std::span<real> observation_;
     std::vector<real> last_action_, last_reward_, reset_, action_, reward_;
-    std::vector<char> done_;
+    std::vector<char> done_, interrupted_;
     std::vector<real> log_probability_, value_;
     std::vector<double> episode_reward_, finished_;
     std::vector<philox> random_;

@@ -254,6 +254,8 @@ public:
         updates_ = by.optimiser.updates();
         window_unrolls_ = 0;
         publish();
+        for (auto& g : groups_)
+            if (g->recorder && !g->recorder->acting().environment().resumes()) g->recorder->acting().begin_anew();
     }
     void describe(training_context<Backend>&) { window_unrolls_ = 0; }
 
