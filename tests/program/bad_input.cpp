@@ -58,7 +58,7 @@ TEST_CASE("unknown names are answered with the nearest valid one") {
 
 TEST_CASE("worlds elsewhere: what is asked for is looked at before anybody is called") {
     const temporary_folder folder;
-    auto train = training(folder / "run");
+    auto train = short_training(folder / "run");
     refuses(plus(train, {"--world", "rpc://localhost:10000"}), "a world stands in place of --task");
     refuses(plus(train, {"--world-set", "seed=1"}), "--world-set: there is no world elsewhere");
     train.erase(train.begin() + 1, train.begin() + 3);
