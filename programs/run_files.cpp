@@ -248,8 +248,9 @@ std::string level_table(const json& summary) {
         fmt::format("{:<24}{:>10}{:>10}{:>10}{:>14}\n", "level", "mean", "stderr", "maximum", "% of maximum");
     for (const auto& [level, r] : summary.at("levels").items()) {
         const double mean = r.at("mean").get<double>(), maximum = r.value("maximum", 0.0);
-        table += fmt::format("{:<24}{:>10.3f}{:>10.3f}{:>10.3g}{:>14.1f}\n", level, mean, r.at("stderr").get<double>(),
-                             maximum, maximum > 0 ? 100 * mean / maximum : std::nan(""));
+        table += fmt::format("{:<24}{:>10.3f}{:>10.3f}{:>10}{:>14}\n", level, mean, r.at("stderr").get<double>(),
+                             maximum > 0 ? fmt::format("{:.3g}", maximum) : "-",
+                             maximum > 0 ? fmt::format("{:.1f}", 100 * mean / maximum) : "-");
     }
     return table;
 }

@@ -7,7 +7,7 @@ set -eu
 bin=$1 folder=$2 name=actors_apart.sh
 . "$(dirname "$0")/several_processes.sh"
 job=
-trap '[ -z "$job" ] || kill "$job" 2> /dev/null || true' EXIT
+trap '[ -z "$job" ] || kill "$job" 2> /dev/null || true; rm -rf "$sessions"' EXIT
 
 apart="$folder/apart" program=engram-ff_mem
 together="--task t_maze --set task.length=10 --set rollout.environments=16 --set asynchronous.groups=4 --mode asynchronous"

@@ -8,7 +8,7 @@ set -eu
 bin=$(cd "$1" && pwd) folder=$2 form=${3:-} name=processes.sh
 . "$(dirname "$0")/several_processes.sh"
 job=
-trap '[ -z "$job" ] || kill "$job" 2> /dev/null || true' EXIT
+trap '[ -z "$job" ] || kill "$job" 2> /dev/null || true; rm -rf "$sessions"' EXIT
 
 same() { # of two folders: the checkpoint
     cmp "$1/checkpoint/latest.safetensors" "$2/checkpoint/latest.safetensors" || fail "$1 and $2 differ in their checkpoints"

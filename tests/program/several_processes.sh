@@ -9,6 +9,10 @@ fail() { echo "$name: $*" >&2; exit 1; }
 # Open MPI wants to be told that root and few cores are meant; MPICH knows no such words.
 rooms=
 if "$mpirun" --version 2>&1 | grep -q 'Open MPI'; then rooms="--allow-run-as-root --oversubscribe"; fi
+# Two mpirun that start at once make one folder for both, and one of them finds it there and gives up.
+sessions=$(mktemp -d)
+export OMPI_MCA_orte_tmpdir_base="$sessions"
+trap 'rm -rf "$sessions"' EXIT
 launch() { n=$1; shift; "$mpirun" $rooms -n "$n" "$@"; }
 
 status=0
