@@ -19,7 +19,7 @@ fi
 rm -rf "$scratch"
 mkdir -p "$scratch/engram"
 cd "$source"
-cp -r CMakeLists.txt LICENSE conanfile.py conan cmake include programs examples test_package "$scratch/engram"
+cp -r CMakeLists.txt LICENSE conanfile.py conan cmake include programs third_party examples test_package "$scratch/engram"
 cd "$scratch/engram"
 export CONAN_HOME="$scratch/home"
 unset CXXFLAGS CPPFLAGS LDFLAGS CMAKE_PREFIX_PATH CUDACXX
