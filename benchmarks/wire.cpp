@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -69,7 +70,7 @@ struct server {
 };
 
 void measure(const char* program, const char* transport, const char* what, int rows, double seconds) {
-    const std::string path = "/tmp/benchmark-wire-" + std::to_string(::getpid());
+    const std::string path = std::filesystem::temp_directory_path() / ("benchmark-wire-" + std::to_string(::getpid()));
     const bool local = std::strcmp(transport, "unix") == 0;
     server far(program, local ? "unix:" + path : "127.0.0.1:0");
     world_settings settings;

@@ -27,6 +27,7 @@ from dm_env_rpc.v1 import tensor_utils
 from gymnasium import spaces
 
 from bridge_environments import Corridor
+from compliant import Connected, Server, add_compliance, packed
 
 BRIDGE = os.path.abspath(sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -177,72 +178,22 @@ class EverySpace(unittest.TestCase):
 # --- as a server --------------------------------------------------------------------------------------------------
 
 
-class Server:
+class Bridge(Server):
     def __init__(self, *words):
-        environment = dict(os.environ, PYTHONPATH=HERE)
-        self.process = subprocess.Popen([sys.executable, BRIDGE, *words, "--port", "0"], stdout=subprocess.PIPE, text=True,
-                                        env=environment)
-        self.address = self.process.stdout.readline().split()[2].rstrip(",")
+        super().__init__([sys.executable, BRIDGE, *words, "--port", "0"], dict(os.environ, PYTHONPATH=HERE))
 
     def connection(self):
-        channel = grpc.insecure_channel(self.address, options=[("grpc.use_local_subchannel_pool", 1)])
+        channel = self.channel()
         return channel, rpc.Connection(channel)
-
-    def end(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        code = self.process.wait(timeout=20)
-        self.process.stdout.close()
-        return code
-
-
-def packed(settings):
-    return {name: tensor_utils.pack_tensor(value) for name, value in settings.items()}
 
 
 CARTPOLE, CORRIDOR = "gym:CartPole-v1", "dm:bridge_environments:Corridor"
 server = None
 
 
-class Connected:
-    level, makes_world, joins_world = CARTPOLE, True, False
-
-    def setUp(self):
-        super().setUp()
-        self._channel, self._connection = server.connection()
-        if self.makes_world:
-            self._world = self._connection.send(pb.CreateWorldRequest(settings=packed({"levelName": self.level}))).world_name
-        if self.joins_world:
-            self._specs = self._connection.send(pb.JoinWorldRequest(world_name=self._world)).specs
-
-    def tearDown(self):
-        super().tearDown()
-        if self.makes_world:
-            self._connection.send(pb.LeaveWorldRequest())
-            self._connection.send(pb.DestroyWorldRequest(world_name=self._world))
-        self._connection.close()
-        self._channel.close()
-
-    connection = property(lambda self: self._connection)
-    world_name = property(lambda self: self._world)
-    specs = property(lambda self: self._specs)
-
-
 class CreateDestroy(Connected, compliance.CreateDestroyWorld):
     makes_world, has_multiple_world_support, required_world_settings = False, True, {}
     invalid_world_settings = packed({"levelName": "gym:Nothing", "seed": -1, "sead": 3, "render_mode": "human"})
-
-
-class JoinLeave(Connected, compliance.JoinLeaveWorld):
-    invalid_join_settings = packed({"seed": 3})
-
-
-class Reset(Connected, compliance.Reset):
-    def join_world(self):
-        return self.connection.send(pb.JoinWorldRequest(world_name=self.world_name)).specs
-
-
-class ResetWorld(Connected, compliance.ResetWorld):
-    required_reset_world_settings = packed({"seed": 5})
 
 
 class Step(Connected, compliance.Step):
@@ -303,7 +254,7 @@ class Served(unittest.TestCase):
         self.assertEqual(sorted(ends), [0, 1, 2, 3])
 
     def test_a_time_limit_interrupts(self):
-        limited = Server("gym:CartPole-v1", "--set", "max_episode_steps=3")
+        limited = Bridge("gym:CartPole-v1", "--set", "max_episode_steps=3")
         try:
             channel, connection = limited.connection()
             with channel:
@@ -327,7 +278,7 @@ class Served(unittest.TestCase):
 
     def test_a_client_that_goes_leaves_its_world(self):
         for options in ((), ("--processes",)):
-            left = Server(CARTPOLE, *options)
+            left = Bridge(CARTPOLE, *options)
             try:
                 (one, first), (two, second) = left.connection(), left.connection()
                 with one, two:
@@ -352,7 +303,7 @@ class Served(unittest.TestCase):
     def test_a_broken_environment_ends_its_stream_only(self):
         for how, fragment in (("error", "failed in step: RuntimeError: the roof"), ("exit", "ended with code 3")):
             socket_path = tempfile.mktemp(suffix=".socket")
-            broken = Server(CORRIDOR, "--set", f"fail={how}", "--processes", "--host", f"unix:{socket_path}")
+            broken = Bridge(CORRIDOR, "--set", f"fail={how}", "--processes", "--host", f"unix:{socket_path}")
             try:
                 (one, first), (two, second) = broken.connection(), broken.connection()
                 with one, two:
@@ -416,16 +367,15 @@ class Served(unittest.TestCase):
 
 def load_tests(loader, tests, pattern):
     suite = unittest.TestSuite()
-    for name, level in (("cartpole", CARTPOLE), ("corridor", CORRIDOR)):
-        for base in (CreateDestroy, JoinLeave, Reset, ResetWorld, Step):
-            suite.addTests(loader.loadTestsFromTestCase(type(f"{base.__name__}_{name}", (base,), {"level": level})))
+    worlds = (("cartpole", {"levelName": CARTPOLE}), ("corridor", {"levelName": CORRIDOR}))
+    add_compliance(suite, loader, worlds, CreateDestroy, Step)
     for case in (EverySpace, Served):
         suite.addTests(loader.loadTestsFromTestCase(case))
     return suite
 
 
 if __name__ == "__main__":
-    server = Server(CARTPOLE, CORRIDOR)
+    server = Connected.server = Bridge(CARTPOLE, CORRIDOR)
     result = unittest.main(argv=[sys.argv[0]], exit=False).result
     code = server.end()
     sys.exit(0 if result.wasSuccessful() and code == 0 and result.testsRun > 80 else 1)

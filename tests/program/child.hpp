@@ -81,6 +81,11 @@ finished run(const std::vector<std::string>& arguments, const std::string& name 
     return child<Agent>(arguments, name, before).wait();
 }
 
+/// Of `recalling`: what an update of it takes is not noticed.
+inline const std::vector<std::string> small_sizes{
+    "--encoder.layers", "16,8", "--controller.hidden", "16", "--rollout.environments", "12",
+    "--rollout.unroll", "10",   "--memory.slots",      "20", "--memory.key",           "8"};
+
 /// A short training: 480 steps an iteration, a row and perhaps a checkpoint every five of them.
 inline std::vector<std::string> short_training(const std::string& folder, std::vector<std::string> more = {}) {
     std::vector<std::string> all{"train",
@@ -93,22 +98,11 @@ inline std::vector<std::string> short_training(const std::string& folder, std::v
                                  "--quiet",
                                  "--task.stimulus_count",
                                  "100",
-                                 "--encoder.layers",
-                                 "16,8",
-                                 "--controller.hidden",
-                                 "16",
-                                 "--rollout.environments",
-                                 "12",
-                                 "--rollout.unroll",
-                                 "10",
                                  "--checkpoint-every",
                                  "600",
-                                 "--memory.slots",
-                                 "20",
-                                 "--memory.key",
-                                 "8",
                                  "--evaluate",
                                  "0"};
+    all.insert(all.end(), small_sizes.begin(), small_sizes.end());
     all.insert(all.end(), more.begin(), more.end());
     return all;
 }

@@ -6,7 +6,6 @@
 import json
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -24,70 +23,19 @@ from dm_env_rpc.v1 import dm_env_rpc_pb2_grpc
 from dm_env_rpc.v1 import error
 from dm_env_rpc.v1 import tensor_utils
 
+from compliant import Connected, Server, add_compliance, packed
+
 PROGRAM, NATIVE = sys.argv[1:3]
 
 
-class Server:
-    """The program, and connections to it."""
-
-    def __init__(self, *options):
-        self.process = subprocess.Popen([PROGRAM, "serve", "--port", "0", *options], stdout=subprocess.PIPE, text=True)
-        self.address = self.process.stdout.readline().split()[2].rstrip(",")
-
-    def channel(self):
-        return grpc.insecure_channel(self.address, options=[("grpc.use_local_subchannel_pool", 1)])
-
-    def end(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        code = self.process.wait(timeout=20)
-        self.process.stdout.close()
-        return code
-
-
-def packed(settings):
-    return {name: tensor_utils.pack_tensor(value) for name, value in settings.items()}
+def serving(*options):
+    return Server([PROGRAM, "serve", "--port", "0", *options])
 
 
 IMAGE = {"levelName": "spot_diff_holdout_interpolate", "seed": 3}
 NUMBERS = {"levelName": "t_maze", "seed": 3}
 TOKENS = {"levelName": "popgym_autoencode", "difficulty": "medium", "seed": 3}
 server = None
-
-
-class Connected:
-    """A connection a test, and a world of the class's task, joined if it says so."""
-
-    settings = NUMBERS
-    makes_world, joins_world = True, False
-
-    def setUp(self):
-        super().setUp()
-        self._channel = server.channel()
-        self._connection = rpc.Connection(self._channel)
-        if self.makes_world:
-            self._world = self._connection.send(pb.CreateWorldRequest(settings=packed(self.settings))).world_name
-        if self.joins_world:
-            self._specs = self._connection.send(pb.JoinWorldRequest(world_name=self._world)).specs
-
-    def tearDown(self):
-        super().tearDown()
-        if self.makes_world:
-            self._connection.send(pb.LeaveWorldRequest())
-            self._connection.send(pb.DestroyWorldRequest(world_name=self._world))
-        self._connection.close()
-        self._channel.close()
-
-    @property
-    def connection(self):
-        return self._connection
-
-    @property
-    def world_name(self):
-        return self._world
-
-    @property
-    def specs(self):
-        return self._specs
 
 
 class CreateDestroy(Connected, compliance.CreateDestroyWorld):
@@ -103,19 +51,6 @@ class CreateDestroy(Connected, compliance.CreateDestroyWorld):
         return packed({"level": "nowhere", "seed": -1, "episodeId": "first", "data": "/etc", "lenght": 5})
 
 
-class JoinLeave(Connected, compliance.JoinLeaveWorld):
-    invalid_join_settings = packed({"seed": 3})
-
-
-class Reset(Connected, compliance.Reset):
-    def join_world(self):
-        return self.connection.send(pb.JoinWorldRequest(world_name=self.world_name)).specs
-
-
-class ResetWorld(Connected, compliance.ResetWorld):
-    required_reset_world_settings = packed({"seed": 5})
-
-
 class Step(Connected, compliance.Step):
     joins_world = True
 
@@ -127,9 +62,8 @@ class Step(Connected, compliance.Step):
 def load_tests(loader, tests, pattern):
     """Every class of the package for a task of images, one of numbers, one of symbols."""
     suite = unittest.TestSuite()
-    for name, settings in (("image", IMAGE), ("numbers", NUMBERS), ("tokens", TOKENS)):
-        for base in (CreateDestroy, JoinLeave, Reset, ResetWorld, Step):
-            suite.addTests(loader.loadTestsFromTestCase(type(f"{base.__name__}_{name}", (base,), {"settings": settings})))
+    worlds = (("image", IMAGE), ("numbers", NUMBERS), ("tokens", TOKENS))
+    add_compliance(suite, loader, worlds, CreateDestroy, Step)
     suite.addTests(loader.loadTestsFromTestCase(Adaptor))
     return suite
 
@@ -220,7 +154,7 @@ class Adaptor(unittest.TestCase):
 
     def test_limits(self):
         """What is too much costs those who ask, and nobody else."""
-        small = Server("--task", "t_maze", "--clients", "2", "--worlds", "2", "--message-bytes", "2000")
+        small = serving("--task", "t_maze", "--clients", "2", "--worlds", "2", "--message-bytes", "2000")
         try:
             channels = [small.channel() for _ in range(4)]
             first, second = (rpc.Connection(channel) for channel in channels[:2])
@@ -254,7 +188,7 @@ class Adaptor(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    server = Server()
+    server = Connected.server = serving()
     ended = unittest.main(argv=sys.argv[:1], exit=False)
     code = server.end()
     sys.exit(0 if ended.result.wasSuccessful() and code == 0 else 1)

@@ -1,13 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # world_peer.sh <program of an agent> <scratch>: the agent in a world behind the Python package dm-env-rpc
-# (world_peer.py). ENGRAM_RPC_PYTHON names an interpreter that has it; skipped where there is none.
+# (world_peer.py).
 set -eu
-python=${ENGRAM_RPC_PYTHON:-$HOME/.cache/engram/rpc/bin/python}
-if ! "$python" -c 'import dm_env_rpc.v1.spec_manager, numpy, grpc' 2> /dev/null; then
-    echo "skipped: there is no $python with dm-env-rpc"
-    exit 77
-fi
+needs="dm_env_rpc.v1.spec_manager, numpy, grpc"
+. "$(dirname "$0")/dm_env_rpc.sh"
 rm -rf "$2"
 mkdir -p "$2"
 socket=$(mktemp -u "${TMPDIR:-/tmp}/engram-catch-XXXXXX")
