@@ -40,6 +40,8 @@ struct bfloat16_pairs {
         return result;
     }
     ENGRAM_SIMD void store(std::uint32_t* to) const { std::memcpy(to, &bits, sizeof bits); }
+    /// As that of pack.
+    ENGRAM_SIMD void keep_in_register() { engram::keep_in_register(bits); }
 
     /// The nearest pairs; what is beyond the largest bfloat16 becomes infinity, a NaN anything at all.
     static ENGRAM_SIMD bfloat16_pairs nearest(floats low, floats high) {

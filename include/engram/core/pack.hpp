@@ -40,6 +40,16 @@ concept arithmetic = std::is_arithmetic_v<Scalar>;
 template <class Real>
 struct pack;
 
+/// Holds a vector in a register from here on, whatever memory it was loaded from.
+template <class Native>
+ENGRAM_SIMD void keep_in_register([[maybe_unused]] Native& lanes) {
+#if defined(__x86_64__)
+    asm("" : "+v"(lanes));
+#elif defined(__aarch64__)
+    asm("" : "+w"(lanes));
+#endif
+}
+
 /// The outcome of a comparison of packs: a truth value for every lane.
 template <class Real>
 struct pack_mask {
@@ -91,6 +101,9 @@ struct pack {
         return pack(v);
 #endif
     }
+
+    /// Whoever reads this from now on reads a register, not again the memory that it was loaded from.
+    ENGRAM_SIMD void keep_in_register() { engram::keep_in_register(lanes); }
 
     ENGRAM_SIMD void store(Real* to) const {
         std::memcpy(to, &lanes, sizeof lanes);

@@ -127,6 +127,33 @@ struct product_part {
     int rows;
 };
 
+/// Bytes that no second-level cache holds beside the rest: what is larger is fetched before it is needed.
+inline constexpr std::ptrdiff_t beyond_cache = 1024 * 1024;
+
+/// Nothing to be fetched while a tile is summed.
+struct no_prefetch {
+    ENGRAM_SIMD void operator()() const {}
+};
+
+/// Fetches the `numbers` behind `from` into the second-level cache, a little with each of `calls` calls: large weights,
+/// read once a product, arrive while the panel before them is multiplied. Nothing is read, so `from` may be anywhere.
+class prefetch_ahead {
+public:
+    template <class Real>
+    prefetch_ahead(const Real* from, std::ptrdiff_t numbers, int calls)
+        : from_(reinterpret_cast<const char*>(from)),
+          step_(numbers * static_cast<int>(sizeof(Real)) / std::max(calls, 1)) {}
+
+    ENGRAM_SIMD void operator()() {
+        __builtin_prefetch(from_, 0, 2);
+        from_ += step_;
+    }
+
+private:
+    const char* from_;
+    std::ptrdiff_t step_;
+};
+
 /// Rows x Vectors accumulators that stay in registers. All indices are constants of fold expressions: GCC keeps an
 /// array in memory if a loop indexes it, at a third of the speed.
 template <class Real, int Rows, int Vectors>
@@ -150,11 +177,12 @@ public:
     /// Adds x[row * row_stride + k * step] * w[k * w_step + column] for k = 0 .. count - 1, in this order; Factors are
     /// registers of what x and w hold. Columns beyond product_tile_vectors are those of further panels, which lie
     /// `panel_step` apart.
-    template <class Factors = pack<Real>, class Word>
+    template <class Factors = pack<Real>, class Word, class Prefetch = no_prefetch>
     ENGRAM_SIMD void add(const Word* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Word* w,
-                         std::ptrdiff_t w_step, int count, std::ptrdiff_t panel_step = 0) {
-        add<Factors>(x, row_stride, step, w, w_step, count, panel_step, std::make_integer_sequence<int, Rows>{},
-                     std::make_integer_sequence<int, Vectors>{}, std::make_integer_sequence<int, Rows * Vectors>{});
+                         std::ptrdiff_t w_step, int count, std::ptrdiff_t panel_step = 0, Prefetch prefetch = {}) {
+        add<Factors>(x, row_stride, step, w, w_step, count, panel_step, prefetch,
+                     std::make_integer_sequence<int, Rows>{}, std::make_integer_sequence<int, Vectors>{},
+                     std::make_integer_sequence<int, Rows * Vectors>{});
     }
 
     ENGRAM_SIMD void finish(Real* y, std::ptrdiff_t y_stride, int columns) const {
@@ -168,15 +196,19 @@ public:
     }
 
 private:
-    template <class Factors, class Word, int... R, int... V, int... I>
+    template <class Factors, class Word, class Prefetch, int... R, int... V, int... I>
     ENGRAM_SIMD void add(const Word* x, std::ptrdiff_t row_stride, std::ptrdiff_t step, const Word* w,
-                         std::ptrdiff_t w_step, int count, std::ptrdiff_t panel_step, std::integer_sequence<int, R...>,
-                         std::integer_sequence<int, V...>, std::integer_sequence<int, I...>) {
+                         std::ptrdiff_t w_step, int count, std::ptrdiff_t panel_step, Prefetch prefetch,
+                         std::integer_sequence<int, R...>, std::integer_sequence<int, V...>,
+                         std::integer_sequence<int, I...>) {
         constexpr int side = product_tile_vectors;
         const Word* rows[Rows] = {x + R * row_stride...};
         pack<Real> sums[Rows * Vectors] = {sums_[I]...};
         for (int k = 0; k < count; ++k) {
-            const Factors weights[Vectors] = {Factors::load(w + V / side * panel_step + V % side * width)...};
+            prefetch();
+            Factors weights[Vectors] = {Factors::load(w + V / side * panel_step + V % side * width)...};
+            // Left to itself the compiler reads them again for every row, and reading is what bounds small tiles.
+            if constexpr (Rows > 2) (weights[V].keep_in_register(), ...);
             ((sums[I] = multiply_add(Factors(*rows[I / Vectors]), weights[I % Vectors], sums[I])), ...);
             ((rows[R] += step), ...);
             w += w_step;
@@ -254,7 +286,8 @@ void multiply(const product_part<Real>* parts, int count, const Real* bias, bool
     // Blocks of rows whose inputs stay in the second-level cache while all panels pass over them.
     constexpr std::ptrdiff_t cached = 256 * 1024 / static_cast<int>(sizeof(Real));
     const int fitting = static_cast<int>(std::min<std::ptrdiff_t>(cached / depth, m));
-    const int block = std::max(2, fitting / product_tile_rows) * product_tile_rows;
+    constexpr std::ptrdiff_t far = beyond_cache / static_cast<int>(sizeof(Real));
+    const int block = fitting == m ? m : std::max(2, fitting / product_tile_rows) * product_tile_rows;
     int done = 0;
     if (m == 1) done = multiply_panels<1, 4>(parts, count, bias, accumulate, y, y_stride);
     if (m == 2) done = multiply_panels<2, 2>(parts, count, bias, accumulate, y, y_stride);
@@ -262,7 +295,7 @@ void multiply(const product_part<Real>* parts, int count, const Real* bias, bool
         const int last = std::min(m, first + block);
         for (int p = done; p < shape.panels(); ++p) {
             const int column = p * weights::panel, columns = std::min(weights::panel, shape.columns() - column);
-            const auto tiles = [&](auto vectors) __attribute__((always_inline)) {
+            const auto tiles = [&](auto vectors, auto ahead) __attribute__((always_inline)) {
                 for_row_tiles(
                     first, last, [&](int row, auto rows) __attribute__((always_inline)) {
                         product_tile<Real, rows(), vectors()> tile;
@@ -270,16 +303,28 @@ void multiply(const product_part<Real>* parts, int count, const Real* bias, bool
                         tile.start(bias ? bias + column : nullptr, to, y_stride, accumulate, columns);
                         for (int i = 0; i < count; ++i) {
                             const auto& part = parts[i];
-                            tile.add(part.x + row * part.stride, part.stride, 1,
-                                     part.weights->panel_row(p, part.first_row), vectors() * weights::width, part.rows);
+                            constexpr std::ptrdiff_t w_step = vectors() * weights::width;
+                            const Real* const w = part.weights->panel_row(p, part.first_row);
+                            if constexpr (ahead()) {
+                                // Each tile of rows fetches its share of the panel that comes next.
+                                const std::ptrdiff_t numbers = w_step * part.rows, all = last - first;
+                                const Real* const next =
+                                    w + w_step * part.weights->rows() + numbers * (row - first) / all;
+                                tile.add(part.x + row * part.stride, part.stride, 1, w, w_step, part.rows, 0,
+                                         prefetch_ahead(next, numbers * rows() / all, part.rows));
+                            } else {
+                                tile.add(part.x + row * part.stride, part.stride, 1, w, w_step, part.rows);
+                            }
                         }
                         tile.finish(to, y_stride, columns);
                     });
             };
-            if (columns > weights::width)
-                tiles(std::integral_constant<int, product_tile_vectors>{});
+            if (columns <= weights::width)
+                tiles(std::integral_constant<int, 1>{}, std::false_type{});
+            else if (depth * shape.columns() > far)
+                tiles(std::integral_constant<int, product_tile_vectors>{}, std::true_type{});
             else
-                tiles(std::integral_constant<int, 1>{});
+                tiles(std::integral_constant<int, product_tile_vectors>{}, std::false_type{});
         }
     }
 }
@@ -312,6 +357,9 @@ void multiply_transposed(const Real* x, std::ptrdiff_t x_stride, int k, const Re
         constexpr std::ptrdiff_t near = 24 * 1024 / static_cast<int>(sizeof(Real));
         const bool gather_x = x_stride >= k && rows * x_stride > near;
         const bool gather_dy = n % width != 0 || rows * dy_stride > near;
+        // Sums that lie beyond the second-level cache are fetched while the tile above them is summed.
+        constexpr int line = 64 / static_cast<int>(sizeof(Real));
+        const bool far = k * dw_stride > beyond_cache / static_cast<int>(sizeof(Real));
         Real* dy_panel = workspace + std::ptrdiff_t(rows) * k;
         if (gather_x)
             for_row_tiles(0, k, [&](int row, auto tile_rows) {
@@ -338,6 +386,10 @@ void multiply_transposed(const Real* x, std::ptrdiff_t x_stride, int k, const Re
                         product_tile<Real, tile_rows(), vectors()> tile;
                         Real* to = dw + row * dw_stride + column;
                         tile.start(nullptr, to, dw_stride, add, columns);
+                        if (far)
+                            for (int r = tile_rows(); r < std::min(2 * tile_rows(), k - row); ++r)
+                                for (int c = 0; c < columns; c += line)
+                                    __builtin_prefetch(to + r * dw_stride + c, 0, 2);
                         if (gather_x)
                             tile.add(workspace + std::ptrdiff_t(row) * rows, 1, tile_rows(), w, w_step, rows);
                         else
