@@ -168,7 +168,7 @@ TEST_CASE("the detector finds the corner, and knows how uncertain it is") {
 
 TEST_CASE("T-Maze: memory is trained on random play and PPO acts on it, where a memory of noise gives 0.5") {
     const sizes z{
-        .length = 30, .units = 64, .rows = 64, .detector = 64 * 800, .memory = 64 * 1200, .policy = 64 * 5 * 400};
+        .length = 30, .units = 64, .rows = 64, .detector = 64 * 800, .memory = 64 * 1200, .policy = 64 * 5 * 600};
     run r(z);
     while (r.trainer->steps() < r.trainer->total_steps()) r.trainer->iterate();
     CHECK(r.score(200) > 3.9);
