@@ -207,8 +207,8 @@ private:
         for (int k = 0; k < count; ++k) {
             prefetch();
             Factors weights[Vectors] = {Factors::load(w + V / side * panel_step + V % side * width)...};
-            // Left to itself the compiler reads them again for every row, and reading is what bounds small tiles.
-            if constexpr (Rows > 2) (weights[V].keep_in_register(), ...);
+            // With few registers the compiler reads them again for every row, and reading is what bounds small tiles.
+            if constexpr (Rows > 2 && pack_bytes < 64) (weights[V].keep_in_register(), ...);
             ((sums[I] = multiply_add(Factors(*rows[I / Vectors]), weights[I % Vectors], sums[I])), ...);
             ((rows[R] += step), ...);
             w += w_step;
