@@ -42,7 +42,7 @@ struct update {
     numbers q, k, v, d_y, y, d_q, d_k, d_v;
 };
 
-/// By blocks, as graph/ops/attention.hpp calls it.
+/// By blocks, as operations/attention.hpp calls it.
 class by_blocks {
 public:
     explicit by_blocks(const sizes& s)

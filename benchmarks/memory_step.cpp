@@ -7,6 +7,12 @@
 //   introspection   vectors: 16 in, 16 out; 16 slots, four heads, 64 hidden units; T = 20
 //   lstm            vectors: 16 in, 16 out; no memory; T = 50
 //
+// and controllers of several layers without a memory (vectors: 16 in, 16 out; T = 64; 128 columns, or 64 where what is
+// carried is a matrix), whose layers run over all steps one after the other (docs/decisions/0026):
+//
+//   min_gru         four layers           linear_recurrent_unit, s5, gated_delta_net, mlstm    two layers
+//   stacked_lstm    three layers
+//
 //   benchmark-memory_step [--model NAME] [--threads N] [--repeats R] [--steps T] [--batch B] [--weights FILE]
 //                         [--outputs FILE] [--updates N] [--profile 1] [--acting 1]
 //
@@ -24,6 +30,12 @@
 #include <cstdio>
 
 #include <engram/auxiliary/no_auxiliary.hpp>
+#include <engram/controller/gated_delta_net.hpp>
+#include <engram/controller/linear_recurrent_unit.hpp>
+#include <engram/controller/min_gru.hpp>
+#include <engram/controller/mlstm.hpp>
+#include <engram/controller/s5.hpp>
+#include <engram/controller/stacked_lstm.hpp>
 #include <engram/encoder/identity.hpp>
 #include <engram/learner/supervised.hpp>
 #include <engram/memory/dnc.hpp>
@@ -237,12 +249,14 @@ int main(int argc, char** argv) try {
                         {"--profile", "0"},
                         {"--acting", "0"}});
     const std::string& name = f.text("--model");
-    require_known("model", name, std::vector<std::string>{"dnc", "introspection", "lstm"});
+    require_known("model", name,
+                  std::vector<std::string>{"dnc", "introspection", "lstm", "min_gru", "linear_recurrent_unit", "s5",
+                                           "gated_delta_net", "mlstm", "stacked_lstm"});
     sizes z{f.number("--threads"),     f.number("--repeats"), f.number("--steps"),
             f.number("--batch"),       f.number("--updates"), f.number("--profile") != 0,
             f.number("--acting") != 0, f.text("--weights"),   f.text("--outputs")};
-    if (z.steps == 0) z.steps = name == "lstm" ? 50 : 20;
-    const auto controlled = []<class Model>(std::type_identity<Model>, const char* targets) {
+    if (z.steps == 0) z.steps = name == "lstm" ? 50 : name == "dnc" || name == "introspection" ? 20 : 64;
+    const auto controlled = []<class Model>(std::type_identity<Model>, target_kinds targets) {
         typename Model::settings s;
         s.controller.hidden = 64;
         s.learner.targets = targets;
@@ -258,9 +272,24 @@ int main(int argc, char** argv) try {
         auto s = controlled(std::type_identity<model>{}, "numbers");
         s.memory.slots = 16, s.memory.heads = 4, s.memory.hidden = 64;
         measure<model>(name, s, {{1, 16, 1}, 0, 16}, z);
-    } else {
+    } else if (name == "lstm") {
         using model = model_with<no_memory>;
         measure<model>(name, controlled(std::type_identity<model>{}, "numbers"), {{1, 16, 1}, 0, 16}, z);
+    } else {
+        const auto layers = [&]<class Controller>(std::type_identity<Controller>, int units, int count) {
+            using model = agent<identity, Controller, no_memory, no_auxiliary, supervised>;
+            typename model::settings s;
+            s.controller.hidden = units;
+            s.controller.layers = count;
+            s.learner.targets = "numbers";
+            measure<model>(name, s, {{1, 16, 1}, 0, 16}, z);
+        };
+        if (name == "min_gru") layers(std::type_identity<min_gru>{}, 128, 4);
+        if (name == "linear_recurrent_unit") layers(std::type_identity<linear_recurrent_unit>{}, 128, 2);
+        if (name == "s5") layers(std::type_identity<s5>{}, 128, 2);
+        if (name == "gated_delta_net") layers(std::type_identity<gated_delta_net>{}, 64, 2);
+        if (name == "mlstm") layers(std::type_identity<mlstm>{}, 64, 2);
+        if (name == "stacked_lstm") layers(std::type_identity<stacked_lstm>{}, 128, 3);
     }
     return 0;
 } catch (const std::exception& problem) {

@@ -18,11 +18,11 @@
 
 #include <engram/controller/lstm.hpp>
 #include <engram/core/thread_pool.hpp>
-#include <engram/graph/ops/knn.hpp>
-#include <engram/graph/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/io/safetensors.hpp>
 #include <engram/operations/concatenate.hpp>
+#include <engram/operations/knn.hpp>
+#include <engram/operations/loss.hpp>
 
 namespace mra {
 

@@ -12,8 +12,8 @@
 #include <cstdio>
 
 #include <engram/encoder/impala_resnet.hpp>
-#include <engram/graph/ops/cpc.hpp>
 #include <engram/learner/vtrace.hpp>
+#include <engram/operations/cpc.hpp>
 #include <engram/train/optimiser.hpp>
 
 #include "mra_core.hpp"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <engram/core/thread_pool.hpp>
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/convolution.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/convolution.hpp>
 
 namespace benchmarks {
 

@@ -14,10 +14,10 @@
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/controller/feed_forward.hpp>
 #include <engram/encoder/mlp.hpp>
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/matrix_memory.hpp>
 #include <engram/learner/vtrace.hpp>
 #include <engram/model/agent.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/matrix_memory.hpp>
 #include <engram/operations/pick.hpp>
 #include <engram/operations/softmax.hpp>
 

@@ -9,10 +9,10 @@
 #include <span>
 
 #include <engram/controller/lstm.hpp>
-#include <engram/graph/ops/knn.hpp>
-#include <engram/graph/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/operations/concatenate.hpp>
+#include <engram/operations/knn.hpp>
+#include <engram/operations/loss.hpp>
 #include <engram/operations/softmax.hpp>
 
 namespace {

@@ -6,11 +6,11 @@
 #include <memory>
 #include <vector>
 
-#include <engram/graph/ops/knn.hpp>
 #include <engram/kernels/dnc_allocate.hpp>
 #include <engram/kernels/dnc_link.hpp>
 #include <engram/kernels/matrix_memory.hpp>
 #include <engram/kernels/ntm_address.hpp>
+#include <engram/operations/knn.hpp>
 #include <engram/operations/slots.hpp>
 
 #include "path.hpp"

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include <engram/controller/lstm.hpp>
-#include <engram/graph/ops/dropout.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/kernels/attention.hpp>
 #include <engram/kernels/convolution.hpp>
+#include <engram/operations/dropout.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/softmax.hpp>
 
 #include "path.hpp"

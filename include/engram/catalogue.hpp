@@ -29,8 +29,8 @@
 #include <engram/controller/mlstm.hpp>
 #include <engram/controller/s5.hpp>
 #include <engram/controller/srnn.hpp>
-#include <engram/controller/stacked_lstm.hpp>
 #include <engram/controller/stable_hadamard.hpp>
+#include <engram/controller/stacked_lstm.hpp>
 #include <engram/controller/transformer.hpp>
 #include <engram/encoder/gtmm_vision.hpp>
 #include <engram/encoder/impala_resnet.hpp>

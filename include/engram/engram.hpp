@@ -3,10 +3,11 @@
 
 // Everything that a model is made of, traced, run and trained by: the engine, the policies, the catalogue.
 //
-// The rest is included by name, for environments and files alone would make this include half as long again: environments
-// and sequences (<engram/tasks.hpp>, or one of engram/task), their lists by name (<engram/task/registry.hpp>,
-// <engram/task/sequence_registry.hpp>, <engram/task/time_step.hpp>), files (engram/io), training and checkpoints
-// (engram/train), and what reports (engram/evaluate) and programs (engram/program) are made of.
+// The rest is included by name, for environments and files alone would make this include half as long again:
+// environments and sequences (<engram/tasks.hpp>, or one of engram/task), their lists by name
+// (<engram/task/registry.hpp>, <engram/task/sequence_registry.hpp>, <engram/task/time_step.hpp>), files (engram/io),
+// training and checkpoints (engram/train), and what reports (engram/evaluate) and programs (engram/program) are made
+// of.
 
 #include <engram/version.hpp>
 
@@ -52,35 +53,35 @@
 #include <engram/graph/image_shape.hpp>
 #include <engram/graph/kernel.hpp>
 #include <engram/graph/layout.hpp>
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/attention.hpp>
-#include <engram/graph/ops/batch_norm.hpp>
-#include <engram/graph/ops/channels.hpp>
-#include <engram/graph/ops/convolution.hpp>
-#include <engram/graph/ops/cpc.hpp>
-#include <engram/graph/ops/dnc.hpp>
-#include <engram/graph/ops/dropout.hpp>
-#include <engram/graph/ops/knn.hpp>
-#include <engram/graph/ops/least_used.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
-#include <engram/graph/ops/matrix_memory.hpp>
-#include <engram/graph/ops/noise.hpp>
-#include <engram/graph/ops/ntm_address.hpp>
-#include <engram/graph/ops/quantiles.hpp>
-#include <engram/graph/ops/receive_gradient.hpp>
-#include <engram/graph/ops/returns.hpp>
-#include <engram/graph/ops/time.hpp>
 #include <engram/graph/plan.hpp>
 #include <engram/graph/program.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/graph/snapshot.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/attention.hpp>
+#include <engram/operations/batch_norm.hpp>
+#include <engram/operations/channels.hpp>
 #include <engram/operations/concatenate.hpp>
+#include <engram/operations/convolution.hpp>
+#include <engram/operations/cpc.hpp>
+#include <engram/operations/dnc.hpp>
+#include <engram/operations/dropout.hpp>
+#include <engram/operations/knn.hpp>
 #include <engram/operations/layer_norm.hpp>
 #include <engram/operations/learnt_row.hpp>
+#include <engram/operations/least_used.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
+#include <engram/operations/matrix_memory.hpp>
+#include <engram/operations/noise.hpp>
 #include <engram/operations/normalise.hpp>
+#include <engram/operations/ntm_address.hpp>
 #include <engram/operations/outer.hpp>
 #include <engram/operations/pick.hpp>
+#include <engram/operations/previous.hpp>
+#include <engram/operations/quantiles.hpp>
+#include <engram/operations/receive_gradient.hpp>
+#include <engram/operations/returns.hpp>
 #include <engram/operations/row_operation.hpp>
 #include <engram/operations/slots.hpp>
 #include <engram/operations/softmax.hpp>
@@ -110,8 +111,8 @@
 #include <engram/controller/s5.hpp>
 #include <engram/controller/short_convolution.hpp>
 #include <engram/controller/srnn.hpp>
-#include <engram/controller/stacked_lstm.hpp>
 #include <engram/controller/stable_hadamard.hpp>
+#include <engram/controller/stacked_lstm.hpp>
 #include <engram/controller/transformer.hpp>
 
 #include <engram/memory/dnc.hpp>

@@ -5,8 +5,8 @@
 #include <functional>
 #include <utility>
 
-#include <engram/graph/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/loss.hpp>
 #include <engram/operations/softmax.hpp>
 
 #include "../model/prepare.hpp"

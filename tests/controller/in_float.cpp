@@ -23,7 +23,8 @@ const task_shape shape{{1, 6, 1}, 0, 3};
 TEST_CASE("transformer, and blocks longer than a pack") {
     for (const char* positions : {"rotary", "learned"}) {
         sequences::settings s;
-        s.controller = {.hidden = 40, .layers = 2, .heads = 2, .inner = 21, .positions = positions, .longest = 80};
+        s.controller = {
+            .hidden = 40, .layers = 2, .heads = 2, .inner = 21, .positions = {"positions", positions}, .longest = 80};
         s.learner.targets = "bits";
         const auto a = traced<sequences, cpu<float>>(s, shape);
         for (const int steps : {5, 80}) {

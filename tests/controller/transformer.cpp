@@ -27,8 +27,8 @@ model::settings sizes(const char* positions, const char* activation, int layers 
                     .layers = layers,
                     .heads = 2,
                     .inner = 7,
-                    .positions = positions,
-                    .activation = activation,
+                    .positions = {"positions", positions},
+                    .activation = {"activation", activation},
                     .longest = 12};
     s.learner.targets = "bits";
     return s;
@@ -219,7 +219,8 @@ TEST_CASE("bad settings and sequences beyond the learned positions are one sente
     fails([](auto& c) { c.layers = 0; }, "controller.layers: expected at least one layer, got 0");
     const auto a = model::trace<backend>(sizes("learned", "gelu"), shape, 1);
     program<backend> p(*a.g, a.store, {.steps = 13, .batch = 1}, {a.h});
-    CHECK_THROWS_WITH(p.forward(), "controller.position.index: step 12 of an episode needs a position, there are 12");
+    CHECK_THROWS_WITH(p.forward(),
+                      "controller.position.index: an episode has more than the 12 steps that have a position");
     p.input("reset")[7] = 1;
     CHECK_NOTHROW(p.forward());
 }

@@ -23,6 +23,7 @@ struct settings {
     bool jumpy = true;
     std::int64_t steps = 1'000'000;
     std::string task = "t_maze";
+    choice<"age", "position"> order = "age";
     std::vector<int> channels{16, 32, 32};
     memory_settings memory;
 };
@@ -32,18 +33,19 @@ struct no_settings {};
 }  // namespace sample
 
 ENGRAM_REFLECT(sample::memory_settings, slots, neighbours);
-ENGRAM_REFLECT(sample::settings, rate, epsilon, jumpy, steps, task, channels, memory);
+ENGRAM_REFLECT(sample::settings, rate, epsilon, jumpy, steps, task, order, channels, memory);
 ENGRAM_REFLECT(sample::no_settings);
 
 TEST_CASE("names and texts of all types") {
     const sample::settings s;
-    CHECK(names(s) == std::vector<std::string>{"rate", "epsilon", "jumpy", "steps", "task", "channels", "memory.slots",
-                                               "memory.neighbours"});
+    CHECK(names(s) == std::vector<std::string>{"rate", "epsilon", "jumpy", "steps", "task", "order", "channels",
+                                               "memory.slots", "memory.neighbours"});
     CHECK(get(s, "rate") == "0.001");
     CHECK(get(s, "epsilon") == "1e-08");
     CHECK(get(s, "jumpy") == "true");
     CHECK(get(s, "steps") == "1000000");
     CHECK(get(s, "task") == "t_maze");
+    CHECK(get(s, "order") == "age");
     CHECK(get(s, "channels") == "16,32,32");
     CHECK(get(s, "memory.slots") == "1024");
     CHECK(names(sample::no_settings{}).empty());
@@ -56,6 +58,7 @@ TEST_CASE("every type is set from text") {
     set(s, "jumpy", "false");
     set(s, "steps", "9000000000");
     set(s, "task", "a = b");
+    set(s, "order", "position");
     set(s, "channels", "8");
     assign(s, "memory.slots=2048");
     CHECK(s.rate == 5e-4f);
@@ -63,6 +66,7 @@ TEST_CASE("every type is set from text") {
     CHECK_FALSE(s.jumpy);
     CHECK(s.steps == 9'000'000'000);
     CHECK(s.task == "a = b");
+    CHECK(s.order.word() == "position");
     CHECK(s.channels == std::vector<int>{8});
     CHECK(s.memory.slots == 2048);
     set(s, "channels", "");
@@ -100,6 +104,9 @@ TEST_CASE("a wrong type is a sentence") {
     CHECK_THROWS_WITH_AS(set(s, "rate", "fast"), "rate: expected a number, got 'fast'", error);
     CHECK_THROWS_WITH_AS(set(s, "rate", "nan"), "rate: expected a number, got 'nan'", error);
     CHECK_THROWS_WITH_AS(set(s, "epsilon", "inf"), "epsilon: expected a number, got 'inf'", error);
+    CHECK_THROWS_WITH_AS(set(s, "order", "positions"), "unknown order 'positions'; did you mean 'position'?", error);
+    CHECK_THROWS_WITH_AS(set(s, "order", ""), "unknown order ''; expected one of age, position", error);
+    CHECK(s.order.word() == "age");
     CHECK_THROWS_WITH_AS(set(s, "jumpy", "maybe"), "jumpy: expected true or false, got 'maybe'", error);
     for (const char* list : {"1,x", "1,,2", "1,2,", ","}) {
         const std::string expected =

@@ -19,7 +19,7 @@ numbers random_numbers(std::ptrdiff_t count, std::uint64_t stream) {
     return all;
 }
 
-device_rows<double> rows_of(numbers& data, int width, int stride, bool accumulate = false) {
+step_rows<double> rows_of(numbers& data, int width, int stride, bool accumulate = false) {
     return {operand<double>{.data = data.data(), .stride = stride, .width = width, .accumulate = accumulate}, 0};
 }
 

@@ -4,12 +4,17 @@
 
 #include <engram/device/operations.hpp>
 #include <engram/graph/check_gradients.hpp>
-#include <engram/graph/ops/dropout.hpp>
-#include <engram/graph/ops/receive_gradient.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/channels.hpp>
 #include <engram/operations/concatenate.hpp>
+#include <engram/operations/dropout.hpp>
 #include <engram/operations/layer_norm.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/noise.hpp>
 #include <engram/operations/pick.hpp>
+#include <engram/operations/previous.hpp>
+#include <engram/operations/receive_gradient.hpp>
+#include <engram/operations/returns.hpp>
 #include <engram/operations/softmax.hpp>
 #include <engram/train/device_optimiser.hpp>
 
@@ -138,7 +143,8 @@ TEST_CASE("ten updates on the device equal those of the host") {
 }
 
 TEST_CASE("ten updates by the device's own optimiser equal those of the host") {
-    for (const char* kind : {"adam", "rmsprop"}) {
+    using kinds = decltype(optimiser_settings::kind);
+    for (const kinds kind : {kinds("adam"), kinds("rmsprop")}) {
         const optimiser_settings settings{.kind = kind, .final_fraction = 0.5, .momentum = 0.3, .clip = 0.7};
         traced<cpu<double>> a;
         traced<emulated<double>> b;

@@ -10,8 +10,8 @@
 
 #include <engram/device/operations.hpp>
 #include <engram/device/ops/knn.hpp>
-#include <engram/device/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/loss.hpp>
 #include <engram/operations/softmax.hpp>
 
 namespace knn_test {

@@ -8,6 +8,7 @@
 
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/controller/lstm.hpp>
+#include <engram/controller/min_gru.hpp>
 #include <engram/device/operations.hpp>
 #include <engram/encoder/mlp.hpp>
 #include <engram/graph/scan.hpp>
@@ -65,6 +66,16 @@ TEST_CASE("a k-NN read is one launch a step forward and one backward") {
     CHECK(found.backward.at("memory.read") == T + 2);
     CHECK(found.forward.at("memory.forget") == T);
     CHECK(found.forward.at("memory.write") == T);
+}
+
+TEST_CASE("products of layers that nothing feeds back are launched for all steps at once") {
+    using layers = agent<mlp, min_gru, no_memory, no_auxiliary, vtrace>;
+    const auto few = of_agent<layers>(4), many = of_agent<layers>(11);
+    for (const char* name : {"controller.layer.0.gates", "controller.layer.3.gates"}) {
+        CHECK(many.forward.at(name) == few.forward.at(name));
+        CHECK(many.backward.at(name) == few.backward.at(name));
+    }
+    CHECK(many.forward.at("controller.layer.3.memory") - few.forward.at("controller.layer.3.memory") == 7);
 }
 
 TEST_CASE("an LSTM step is one product and one pointwise launch, its gradient too") {

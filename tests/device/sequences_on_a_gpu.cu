@@ -21,7 +21,8 @@ using echoing = generative<mlp, ntm>;
 
 TEST_CASE("training on sequences on a GPU does what its emulation does") {
     for (const int threads : {1, 2})
-        learns_as_on_the_host<echoing, sequence_update, gpu, device>(device_run::small_settings<echoing>(), task, threads);
+        learns_as_on_the_host<echoing, sequence_update, gpu, device>(device_run::small_settings<echoing>(), task,
+                                                                     threads);
 }
 
 TEST_CASE("training on unrolls on a GPU does what its emulation does") {

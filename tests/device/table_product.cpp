@@ -6,8 +6,8 @@
 #include <engram/device/operations.hpp>
 #include <engram/encoder/token_embedding.hpp>
 #include <engram/graph/check_gradients.hpp>
-#include <engram/graph/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/loss.hpp>
 #include <engram/operations/pick.hpp>
 #include <engram/operations/softmax.hpp>
 

@@ -312,10 +312,10 @@ TEST_CASE("the operations' table") {
     for (const auto* file : {"graph.hpp", "scan.hpp"})
         for (const auto& f : operations_in(graph / file, "")) add(f);
 
-    out += "\n## Of variables\n\nIn `engram/operations/` and `engram/graph/ops/`.\n\n" + head;
+    out += "\n## Of variables\n\nIn `engram/operations/`.\n\n" + head;
     std::vector<fs::path> files;
-    for (const auto& folder : {root() / "include/engram/operations", graph / "ops"})
-        for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(root() / "include/engram/operations"))
+        files.push_back(entry.path());
     std::sort(files.begin(), files.end(),
               [](const fs::path& a, const fs::path& b) { return a.filename() < b.filename(); });
     // Of what begins with add_ or apply_, which others are made of, these three are for users.

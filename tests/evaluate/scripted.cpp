@@ -64,5 +64,6 @@ TEST_CASE("an environment without an oracle is not played by one") {
     CHECK(play_scripted(make, "train", scripted_policy::random, 10, 1).mean > 0);
     CHECK_THROWS_WITH_AS(play_scripted(make, "train", scripted_policy::oracle, 10, 1),
                          "guessing: this environment has no oracle (it would give `int oracle() const`); "
-                         "give --policy random", error);
+                         "give --policy random",
+                         error);
 }

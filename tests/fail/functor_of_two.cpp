@@ -1,5 +1,5 @@
 // error: map: the functor must be const, take one number for each input and return a number or a tuple of them
-#include <engram/graph/ops/map.hpp>
+#include <engram/operations/map.hpp>
 
 using namespace engram;
 

@@ -9,11 +9,11 @@
 #include <cstring>
 #include <random>
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
 #include <engram/kernels/knn.hpp>
 #include <engram/kernels/optimiser.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/softmax.hpp>
 
 using namespace engram;

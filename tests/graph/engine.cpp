@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <engram/graph/check_gradients.hpp>
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/softmax.hpp>
 
 using namespace engram;
@@ -169,6 +169,115 @@ TEST_CASE("body operations are hoisted, looped and sunk by dependence") {
     }
     CHECK(loop == std::vector<std::string>{"mask.cell", "mask.hidden", "gates", "cell"});
     CHECK(behind == std::vector<std::string>{"head"});
+}
+
+namespace {
+
+struct leak {
+    auto operator()(auto x, auto held) const { return tanh(x) + 0.5 * held; }
+};
+
+template <class Var>
+struct tower_state {
+    BOOST_HANA_DEFINE_STRUCT(tower_state, (Var, lower), (Var, upper), (Var, top), (Var, seen));
+};
+
+/// Two layers that carry what they make of their input, an LSTM-like one that sees itself above them, and what one of
+/// the maps between them was one step ago.
+template <class Backend>
+struct tower {
+    std::shared_ptr<parameters<typename Backend::real>> store = std::make_shared<parameters<typename Backend::real>>(7);
+    graph<Backend> g{store};
+    var<Backend> out;
+
+    tower() {
+        const auto x = g.input("x", 3, extent::sequence, true), reset = g.input("reset", 1);
+        const auto first = g.declare_linear("first", 3, 4), second = g.declare_linear("second", 4, 4),
+                   third = g.declare_linear("third", 4 + 4 + 5, 5), last = g.declare_linear("last", 5, 2);
+        tower_state<var<Backend>> start{g.state("lower", 4), g.state("upper", 4), g.state("top", 5),
+                                        g.state("seen", 4)};
+        out = scan(g, start, [&](auto& s) {
+            const auto fed = affine<Backend>("first", x, first), low = map("keep.lower", keep{}, reset, s.lower);
+            s.lower = map("lower", leak{}, fed, low);
+            const auto between = affine<Backend>("second", s.lower, second);
+            const auto before = map("keep.seen", keep{}, reset, s.seen);
+            s.seen = between;
+            const auto high = map("keep.upper", keep{}, reset, s.upper);
+            s.upper = map("upper", leak{}, between, high);
+            const auto held = map("keep.top", keep{}, reset, s.top);
+            s.top = map("top", leak{}, affine<Backend>("third", {s.upper, before, held}, third), held);
+            return affine<Backend>("last", s.top, last);
+        });
+        add_loss("error", sum_columns("sum", map("square", squared{}, out, g.input("target", 2))));
+    }
+    template <class Program>
+    static void fill(Program& p) {
+        philox random(3, 1);
+        for (const char* name : {"x", "target"})
+            for (auto& v : p.input(name)) v = random.normal();
+        for (std::size_t i = 0; i < p.input("reset").size(); ++i) p.input("reset")[i] = i % 5 == 3;
+        for (const char* name : {"lower", "upper", "top", "seen"})
+            for (auto& v : p.state(name)) v = random.normal();
+    }
+};
+
+}  // namespace
+
+TEST_CASE("layers that nothing feeds back have a time loop each, and what stands between them runs over all steps") {
+    tower<cpu<float>> m;
+    const auto p = make_plan(m.g, {.steps = 3, .batch = 2}, {m.out});
+    std::vector<std::vector<std::string>> loops, ahead;
+    for (const auto& s : p.segments) {
+        if (s.scan < 0) continue;
+        const auto names = [&](const std::vector<int>& list) {
+            std::vector<std::string> all;
+            for (const int i : list) all.push_back(m.g.operations()[static_cast<std::size_t>(i)]->name);
+            return all;
+        };
+        loops.push_back(names(s.loop));
+        ahead.push_back(names(s.before));
+        CHECK(s.first == (loops.size() == 1));
+        CHECK(names(s.behind) == (loops.size() == 3 ? std::vector<std::string>{"last"} : std::vector<std::string>{}));
+    }
+    using lists = std::vector<std::vector<std::string>>;
+    CHECK(loops == lists{{"keep.lower", "lower"}, {"keep.upper", "upper"}, {"keep.top", "third", "top"}});
+    CHECK(ahead == lists{{"first"}, {"second", "keep.seen"}, {}});
+}
+
+TEST_CASE("several loops give the numbers and gradients of one, and any cut of the steps gives the same") {
+    constexpr int T = 7, B = 3;
+    tower<cpu<float>> m;
+    program<cpu<float>> several(m.g, m.store, {.steps = T, .batch = B, .gradients = true}, {m.out});
+    program<cpu<float>> one(m.g, m.store, {.steps = T, .batch = B, .gradients = true, .hoist = false}, {m.out});
+    program<cpu<float>> step(m.g, m.store, {.steps = 1, .batch = B}, {m.out});
+    m.fill(several);
+    m.fill(one);
+    several.forward(), one.forward();
+    several.backward(), one.backward();
+    for (const auto& name : step.state_names())
+        std::copy_n(several.state(name).data(), step.state(name).size(), step.state(name).data());
+    for (int t = 0; t < T; ++t) {
+        std::copy_n(several.input("x").data() + t * B * 3, B * 3, step.input("x").data());
+        std::copy_n(several.input("reset").data() + t * B, B, step.input("reset").data());
+        step.forward();
+        for (int i = 0; i < B * 2; ++i) {
+            CHECK(several.output(m.out).at(t)[i] == one.output(m.out).at(t)[i]);
+            CHECK(several.output(m.out).at(t)[i] == step.output(m.out).at(0)[i]);
+        }
+        step.carry();
+    }
+    for (const auto& name : step.state_names())
+        for (std::size_t i = 0; i < step.state(name).size(); ++i) {
+            CHECK(several.next_state(name)[i] == one.next_state(name)[i]);
+            CHECK(several.next_state(name)[i] == step.state(name)[i]);
+        }
+    for (std::size_t i = 0; i < one.gradient().size(); ++i)
+        CHECK(several.gradient()[i] == doctest::Approx(one.gradient()[i]).epsilon(1e-4).scale(1));
+
+    tower<cpu<double>> exact;
+    const auto report =
+        check_gradients<cpu<double>>(exact.g, exact.store, {.steps = 4, .batch = 2}, [&](auto& p) { exact.fill(p); });
+    CHECK(report.worst < 1e-6);
 }
 
 TEST_CASE("wrong shapes and names are told when traced, with both shapes") {

@@ -4,10 +4,10 @@
 
 #include <limits>
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 
 using namespace engram;
 using backend = cpu<float>;

@@ -6,20 +6,20 @@
 #include <cstdlib>
 #include <new>
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/batch_norm.hpp>
-#include <engram/graph/ops/convolution.hpp>
-#include <engram/graph/ops/cpc.hpp>
-#include <engram/graph/ops/knn.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
-#include <engram/graph/ops/matrix_memory.hpp>
-#include <engram/graph/ops/noise.hpp>
-#include <engram/graph/ops/returns.hpp>
-#include <engram/graph/ops/time.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/batch_norm.hpp>
 #include <engram/operations/concatenate.hpp>
+#include <engram/operations/convolution.hpp>
+#include <engram/operations/cpc.hpp>
+#include <engram/operations/knn.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
+#include <engram/operations/matrix_memory.hpp>
+#include <engram/operations/noise.hpp>
 #include <engram/operations/pick.hpp>
+#include <engram/operations/previous.hpp>
+#include <engram/operations/returns.hpp>
 #include <engram/operations/softmax.hpp>
 
 namespace {

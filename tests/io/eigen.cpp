@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
 #include <engram/graph/program.hpp>
+#include <engram/operations/affine.hpp>
 
 #include "linear_model.hpp"
 #include "temporary.hpp"

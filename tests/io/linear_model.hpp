@@ -5,9 +5,9 @@
 
 #include <memory>
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/map.hpp>
 #include <engram/graph/program.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/map.hpp>
 
 struct linear_model {
     std::shared_ptr<engram::parameters<float>> store = std::make_shared<engram::parameters<float>>(7);

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include <engram/encoder/gtmm_vision.hpp>
-#include <engram/graph/ops/loss.hpp>
 #include <engram/graph/program.hpp>
+#include <engram/operations/loss.hpp>
 #include <engram/operations/softmax.hpp>
 
 namespace autoencoding {
@@ -111,7 +111,7 @@ void rows_stand_alone(const typename Vision::settings& s, image_shape image) {
 }
 
 inline gtmm_vision::settings network(const std::string& name, bool frozen = false) {
-    return {.network = name, .layers = {7, 6}, .frozen = frozen};
+    return {.network = {"network", name}, .layers = {7, 6}, .frozen = frozen};
 }
 
 }  // namespace autoencoding

@@ -125,10 +125,10 @@ TEST_CASE("settings are refused in the user's words") {
     refused("key=0", "memory.key: expected at least one column, got 0");
     refused("epsilon=0", "memory.epsilon: expected a positive number, got 0");
     refused("hidden=-1", "memory.hidden: expected a number of units, or 0 for a linear layer, got -1");
-    refused("input=hold", "unknown memory.input 'hold'; did you mean 'held'?");
-    refused("values=hold", "unknown memory.values 'hold'; did you mean 'held'?");
-    refused("order=aged", "unknown memory.order 'aged'; did you mean 'age'?");
-    refused("attention=softmin", "unknown memory.attention 'softmin'; did you mean 'softmax'?");
-    refused("cosine=eech", "unknown memory.cosine 'eech'; did you mean 'each'?");
-    refused("sharpness=on", "unknown memory.sharpness 'on'; did you mean 'one'?");
+    refused("input=hold", "unknown input 'hold'; did you mean 'held'?");
+    refused("values=hold", "unknown values 'hold'; did you mean 'held'?");
+    refused("order=aged", "unknown order 'aged'; did you mean 'age'?");
+    refused("attention=softmin", "unknown attention 'softmin'; did you mean 'softmax'?");
+    refused("cosine=eech", "unknown cosine 'eech'; did you mean 'each'?");
+    refused("sharpness=on", "unknown sharpness 'on'; did you mean 'one'?");
 }

@@ -22,13 +22,13 @@ looking_back::settings looking(const char* order, bool masked, const char* atten
     s.memory.slots = 4;
     s.memory.heads = 2;
     s.memory.hidden = hidden;
-    s.memory.order = order;
+    s.memory.order = {"order", order};
     s.memory.masked = masked;
-    s.memory.attention = attention;
+    s.memory.attention = {"attention", attention};
     return s;
 }
 
-turing::settings machine(bool read_before_write, const char* start, const char* input) {
+turing::settings machine(bool read_before_write, decltype(ntm::settings::start) start, memory_input input) {
     auto s = tiny<turing>();
     s.memory.slots = 5;
     s.memory.word = 3;
@@ -36,7 +36,10 @@ turing::settings machine(bool read_before_write, const char* start, const char* 
     s.memory.write_heads = 2;
     s.memory.read_before_write = read_before_write;
     s.memory.start = start;
-    s.memory.focus = std::string(start) == "learned" ? "none" : "first";
+    if (start == "learned")
+        s.memory.focus = "none";
+    else
+        s.memory.focus = "first";
     s.memory.input = input;
     return s;
 }
@@ -105,9 +108,9 @@ TEST_CASE("settings are refused in the user's words") {
     refused(m, "word=0", "memory.word: expected at least one column, got 0");
     refused(m, "read_heads=0", "memory.read_heads: expected at least one head, got 0");
     refused(m, "write_heads=-1", "memory.write_heads: expected at least one head, got -1");
-    refused(m, "input=hold", "unknown memory.input 'hold'; did you mean 'held'?");
-    refused(m, "start=constnat", "unknown memory.start 'constnat'; did you mean 'constant'?");
-    refused(m, "focus=fist", "unknown memory.focus 'fist'; did you mean 'first'?");
+    refused(m, "input=hold", "unknown input 'hold'; did you mean 'held'?");
+    refused(m, "start=constnat", "unknown start 'constnat'; did you mean 'constant'?");
+    refused(m, "focus=fist", "unknown focus 'fist'; did you mean 'first'?");
     refused(m, "focus=none",
             "memory.focus: without a focus a constant start leaves all slots alike for ever; expected first, or "
             "memory.start=learned");
@@ -115,6 +118,6 @@ TEST_CASE("settings are refused in the user's words") {
     refused(i, "slots=0", "memory.slots: expected at least one slot, got 0");
     refused(i, "heads=0", "memory.heads: expected at least one head, got 0");
     refused(i, "hidden=-1", "memory.hidden: expected a number of units, or 0 for a linear layer, got -1");
-    refused(i, "order=aged", "unknown memory.order 'aged'; did you mean 'age'?");
-    refused(i, "attention=softmin", "unknown memory.attention 'softmin'; did you mean 'softmax'?");
+    refused(i, "order=aged", "unknown order 'aged'; did you mean 'age'?");
+    refused(i, "attention=softmin", "unknown attention 'softmin'; did you mean 'softmax'?");
 }

@@ -61,7 +61,8 @@ TEST_CASE("the policy keeps the laws; no gradient reaches the memory, and all ot
 }
 
 TEST_CASE("detector, memory and pairs: backward against central differences") {
-    for (const auto& [why, settings] : {std::pair{purpose::detecting, small()}, {purpose::remembering, small()},
+    for (const auto& [why, settings] : {std::pair{purpose::detecting, small()},
+                                        {purpose::remembering, small()},
                                         {purpose::remembering, published()}}) {
         const auto a = phase(why, settings);
         const auto report = check_gradients<cpu<double>>(

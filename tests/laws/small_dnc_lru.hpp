@@ -22,7 +22,7 @@ inline differentiable::settings computer(bool read_before_write, int write_heads
     s.memory.read_heads = 2;
     s.memory.write_heads = write_heads;
     s.memory.read_before_write = read_before_write;
-    s.memory.input = input;
+    s.memory.input = {"input", input};
     return s;
 }
 
@@ -32,9 +32,9 @@ inline least_recent::settings access(bool read_before_write, const char* gate, c
     s.memory.word = 3;
     s.memory.heads = 2;
     s.memory.read_before_write = read_before_write;
-    s.memory.gate = gate;
-    s.memory.content = content;
-    s.memory.input = input;
+    s.memory.gate = {"gate", gate};
+    s.memory.content = {"content", content};
+    s.memory.input = {"input", input};
     return s;
 }
 

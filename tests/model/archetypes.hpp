@@ -2,9 +2,9 @@
 // Archetypes: the least type that satisfies each slot's concept. A requirement that creeps into the composition without
 // being part of the concept breaks these; tests/fail takes one requirement away at a time.
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/loss.hpp>
 #include <engram/model/agent.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/loss.hpp>
 
 namespace archetype {
 

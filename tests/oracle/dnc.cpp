@@ -194,7 +194,10 @@ dnc::settings drawn_settings(philox& random) {
     s.word = upto(9);
     s.read_heads = upto(4);
     s.write_heads = upto(3);
-    s.input = random.below(2) ? "all" : "held";
+    if (random.below(2))
+        s.input = "all";
+    else
+        s.input = "held";
     s.read_before_write = random.below(2);
     s.usage_gradient = random.below(2);  // nothing to a forward sweep
     s.strength_offset = random.below(2);
@@ -310,7 +313,10 @@ dnc::settings small_settings(bool before, bool all, int write_heads) {
     s.read_heads = 2;
     s.write_heads = write_heads;
     s.read_before_write = before;
-    s.input = all ? "all" : "held";
+    if (all)
+        s.input = "all";
+    else
+        s.input = "held";
     return s;
 }
 

@@ -4,7 +4,7 @@
 
 #include <engram/encoder/inception.hpp>
 #include <engram/encoder/two_pathway.hpp>
-#include <engram/graph/ops/loss.hpp>
+#include <engram/operations/loss.hpp>
 
 using namespace engram;
 using oracle::numbers;

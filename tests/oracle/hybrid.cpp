@@ -180,17 +180,17 @@ hybrid::settings drawn_settings(philox& random) {
     s.reads = reads[random.below(7)];
     s.slots = 1 + static_cast<int>(random.below(6));
     s.heads = 1 + static_cast<int>(random.below(3));
-    s.input = one_of("all", "held");
-    s.values = random.below(3) == 0 ? "all" : one_of("held", "observed");
+    s.input = {"input", one_of("all", "held")};
+    s.values = {"values", random.below(3) == 0 ? "all" : one_of("held", "observed")};
     s.store_gradient = random.below(2);
     s.gate = random.below(2);
     s.hidden = one_of(0, 3);
-    s.order = one_of("age", "position");
+    s.order = {"order", one_of("age", "position")};
     s.masked = random.below(2);
-    s.attention = one_of("softplus", "softmax");
+    s.attention = {"attention", one_of("softplus", "softmax")};
     s.bounded = random.below(2);
-    s.cosine = one_of("each", "joint");
-    s.sharpness = one_of("learnt", "one");
+    s.cosine = {"cosine", one_of("each", "joint")};
+    s.sharpness = {"sharpness", one_of("learnt", "one")};
     s.neighbours = 1 + static_cast<int>(random.below(4));
     s.key = 1 + static_cast<int>(random.below(5));
     s.epsilon = one_of(1e-3, 0.3);
@@ -312,8 +312,12 @@ TEST_CASE("age alone is introspection: its weights, numbers and gradients, bit f
     for (const char* order : {"position", "age"})
         for (const bool masked : {false, true})
             for (const char* attention : {"softplus", "softmax"}) {
-                const introspection::settings i{
-                    .slots = 3, .heads = 2, .hidden = 4, .order = order, .masked = masked, .attention = attention};
+                const introspection::settings i{.slots = 3,
+                                                .heads = 2,
+                                                .hidden = 4,
+                                                .order = {"order", order},
+                                                .masked = masked,
+                                                .attention = {"attention", attention}};
                 hybrid::settings s{.reads = "age",
                                    .slots = 3,
                                    .heads = 2,
@@ -322,9 +326,9 @@ TEST_CASE("age alone is introspection: its weights, numbers and gradients, bit f
                                    .store_gradient = true,
                                    .gate = true,
                                    .hidden = 4,
-                                   .order = order,
+                                   .order = {"order", order},
                                    .masked = masked,
-                                   .attention = attention};
+                                   .attention = {"attention", attention}};
                 const std::array wanted{false, true, true, false};
                 const oracle::memory_alone<introspection> a(i, {3, 4}, 12, 0.3, wanted);
                 const oracle::memory_alone<hybrid> b(s, {3, 4}, 12, 0.3, wanted);

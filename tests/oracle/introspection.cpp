@@ -71,9 +71,15 @@ introspection::settings drawn_settings(philox& random) {
     s.slots = 1 + static_cast<int>(random.below(11));
     s.heads = 1 + static_cast<int>(random.below(4));
     s.hidden = static_cast<int>(random.below(3)) * 3;
-    s.order = random.below(2) ? "age" : "position";
+    if (random.below(2))
+        s.order = "age";
+    else
+        s.order = "position";
     s.masked = random.below(2);
-    s.attention = random.below(2) ? "softplus" : "softmax";
+    if (random.below(2))
+        s.attention = "softplus";
+    else
+        s.attention = "softmax";
     return s;
 }
 
@@ -146,9 +152,9 @@ TEST_CASE("gradients through five steps, episodes beginning among them") {
                     s.slots = slots;
                     s.heads = 2;
                     s.hidden = slots == 2 ? 0 : 6;
-                    s.order = order;
+                    s.order = {"order", order};
                     s.masked = masked;
-                    s.attention = attention;
+                    s.attention = {"attention", attention};
                     // Attention sees the held part of the cue alone, and only what was observed is stored (G16).
                     const alone m(s, {3, 4}, 12, 0.3, {false, true, true, false});
                     cases.check(m, 50, [&](auto& p) {

@@ -108,10 +108,19 @@ lru_access::settings drawn_settings(philox& random) {
     s.word = upto(9);
     s.heads = upto(static_cast<std::uint32_t>(std::min(s.slots, 4)));
     s.decay = random.below(2) ? 0.95 : static_cast<double>(random.uniform());
-    s.input = random.below(2) ? "all" : "held";
+    if (random.below(2))
+        s.input = "all";
+    else
+        s.input = "held";
     s.read_before_write = random.below(2);
-    s.gate = random.below(2) ? "linear" : "parameter";
-    s.content = random.below(2) ? "own" : "key";
+    if (random.below(2))
+        s.gate = "linear";
+    else
+        s.gate = "parameter";
+    if (random.below(2))
+        s.content = "own";
+    else
+        s.content = "key";
     return s;
 }
 
@@ -182,9 +191,18 @@ TEST_CASE("gradients through five steps, an episode beginning among them") {
                     s.word = 3;
                     s.heads = 2;
                     s.read_before_write = before;
-                    s.input = all ? "all" : "held";
-                    s.gate = linear_gate ? "linear" : "parameter";
-                    s.content = own ? "own" : "key";
+                    if (all)
+                        s.input = "all";
+                    else
+                        s.input = "held";
+                    if (linear_gate)
+                        s.gate = "linear";
+                    else
+                        s.gate = "parameter";
+                    if (own)
+                        s.content = "own";
+                    else
+                        s.content = "key";
                     const alone m(s, {3, 4}, 11, 0.3, {all, true, all && before, before});
                     cases.check(m, 70, [&](auto& p) {
                         philox random(5, 1);

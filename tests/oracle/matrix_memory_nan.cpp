@@ -193,7 +193,7 @@ TEST_CASE_TEMPLATE("attention over slots beyond the range of the exponential, an
                 s.heads = 2;
                 s.hidden = 4;
                 s.masked = masked;
-                s.attention = attention;
+                s.attention = {"attention", attention};
                 watcher<Real> m(s, {2, 3}, 1);
                 for (int i = 0; i < 6; ++i) set(m, "memory.logits", i, by);
                 const auto p = m.plan(T, B, true);
@@ -210,7 +210,7 @@ TEST_CASE_TEMPLATE("an introspection network that has seen nothing recalls zero"
         for (const bool masked : {false, true}) {
             introspection::settings s;
             s.slots = 3;
-            s.order = order;
+            s.order = {"order", order};
             s.masked = masked;
             watcher<Real> m(s, {2, 3}, 1);
             const auto p = m.plan(T, B, true);
@@ -254,15 +254,21 @@ TEST_CASE_TEMPLATE("NaN and infinity of a dead episode do not leak over its end"
     };
     for (const bool learned : {false, true}) {
         auto s = machine_settings();
-        s.start = learned ? "learned" : "constant";
-        s.focus = learned ? "none" : "first";
+        if (learned)
+            s.start = "learned";
+        else
+            s.start = "constant";
+        if (learned)
+            s.focus = "none";
+        else
+            s.focus = "first";
         s.read_before_write = learned;
         over_the_end(machine<Real>(s, {2, 3}, 1));
     }
     for (const char* order : {"age", "position"}) {
         introspection::settings s;
         s.slots = 4;
-        s.order = order;
+        s.order = {"order", order};
         s.masked = true;
         over_the_end(watcher<Real>(s, {2, 3}, 1));
     }

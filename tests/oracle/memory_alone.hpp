@@ -4,8 +4,8 @@
 #include "loops.hpp"
 
 #include <engram/graph/check_gradients.hpp>
-#include <engram/graph/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/loss.hpp>
 
 namespace oracle {
 

@@ -118,10 +118,19 @@ ntm::settings drawn_settings(philox& random) {
     s.word = upto(9);
     s.read_heads = upto(3);
     s.write_heads = upto(3);
-    s.input = random.below(2) ? "all" : "held";
+    if (random.below(2))
+        s.input = "all";
+    else
+        s.input = "held";
     s.read_before_write = random.below(2);
-    s.start = random.below(2) ? "constant" : "learned";
-    s.focus = s.start == "constant" || random.below(2) ? "first" : "none";
+    if (random.below(2))
+        s.start = "constant";
+    else
+        s.start = "learned";
+    if (s.start == "constant" || random.below(2))
+        s.focus = "first";
+    else
+        s.focus = "none";
     return s;
 }
 
@@ -194,9 +203,18 @@ TEST_CASE("gradients through five steps, episodes beginning among them") {
                 s.read_heads = 2;
                 s.write_heads = 2;
                 s.read_before_write = before;
-                s.start = learned ? "learned" : "constant";
-                s.focus = learned ? "none" : "first";
-                s.input = all ? "all" : "held";
+                if (learned)
+                    s.start = "learned";
+                else
+                    s.start = "constant";
+                if (learned)
+                    s.focus = "none";
+                else
+                    s.focus = "first";
+                if (all)
+                    s.input = "all";
+                else
+                    s.input = "held";
                 const alone m(s, {3, 4}, 11, 0.3, {all, true, all && before, before});
                 cases.check(m, 100, [&](auto& p) {
                     m.fill(p, 3);

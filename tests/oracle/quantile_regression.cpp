@@ -29,6 +29,36 @@ double huber_loss(const numbers& z, const numbers& y, double kappa) {
     return total;
 }
 
+/// The loss of one row of atoms by the operation, and its slopes.
+template <class Real>
+std::pair<double, std::vector<Real>> traced_loss(const std::vector<Real>& atoms, const std::vector<Real>& targets,
+                                                 double kappa) {
+    const int n = static_cast<int>(atoms.size());
+    const auto store = std::make_shared<parameters<Real>>(1);
+    graph<cpu<Real>> g(store);
+    const auto z = g.input("z", n, extent::sequence, true), y = g.input("y", n);
+    add_loss("loss", quantile_huber_loss("huber", z, y, kappa));
+    program<cpu<Real>> p(g, store, {.steps = 1, .batch = 1, .gradients = true});
+    std::copy(atoms.begin(), atoms.end(), p.input("z").begin());
+    std::copy(targets.begin(), targets.end(), p.input("y").begin());
+    p.forward();
+    p.backward();
+    const auto slope = p.gradient_of(z);
+    return {p.loss(), {slope.data, slope.data + n}};
+}
+
+/// The entropy of atoms in nats by the operation.
+double traced_entropy(const numbers& atoms) {
+    const int n = static_cast<int>(atoms.size());
+    const auto store = std::make_shared<parameters<double>>(1);
+    graph<cpu<double>> g(store);
+    const auto entropy = entropy_of_atoms("entropy", g.input("z", n));
+    program<cpu<double>> p(g, store, {.steps = 1, .batch = 1}, {entropy});
+    std::copy(atoms.begin(), atoms.end(), p.input("z").begin());
+    p.forward();
+    return p.output(entropy).data[0];
+}
+
 }  // namespace
 
 TEST_CASE("the loss of a row, and its slopes, at sizes beside those of a register") {
@@ -39,8 +69,7 @@ TEST_CASE("the loss of a row, and its slopes, at sizes beside those of a registe
             numbers z, y;
             for (int i = 0; i < n; ++i) z.push_back(2 * random.normal()), y.push_back(2 * random.normal());
             y[1] = z[0];  // a difference of exactly zero
-            numbers slope(z.size());
-            const double loss = quantile_huber(z.data(), y.data(), n, kappa, slope.data());
+            const auto [loss, slope] = traced_loss(z, y, kappa);
             CHECK(loss == doctest::Approx(huber_loss(z, y, kappa)).epsilon(1e-12));
             for (std::size_t i = 0; i < z.size(); ++i) {
                 numbers above = z, below = z;
@@ -50,19 +79,15 @@ TEST_CASE("the loss of a row, and its slopes, at sizes beside those of a registe
                 // 1e-5.
                 CHECK(slope[i] == doctest::Approx(slope_i).epsilon(1e-5).scale(1));
             }
-            std::vector<float> zf(z.begin(), z.end()), yf(y.begin(), y.end());
-            CHECK(quantile_huber(zf.data(), yf.data(), n, static_cast<float>(kappa), static_cast<float*>(nullptr)) ==
-                  doctest::Approx(loss).epsilon(1e-5));
+            const std::vector<float> zf(z.begin(), z.end()), yf(y.begin(), y.end());
+            CHECK(traced_loss(zf, yf, kappa).first == doctest::Approx(loss).epsilon(1e-5));
         }
 }
 
 TEST_CASE("the spread of the atoms, population deviation, in nats; a point has the least") {
-    const numbers z{1, 3, 5, 7};
-    CHECK(entropy_of(z.data(), 4) == doctest::Approx(std::log(std::sqrt(5.0 * 2 * M_PI * M_E))));
-    const numbers point{2, 2, 2};
-    CHECK(entropy_of(point.data(), 3) == doctest::Approx(std::log(least_spread * std::sqrt(2 * M_PI * M_E))));
-    const numbers broken{2, NAN, 2};
-    CHECK(std::isnan(entropy_of(broken.data(), 3)));
+    CHECK(traced_entropy({1, 3, 5, 7}) == doctest::Approx(std::log(std::sqrt(5.0 * 2 * M_PI * M_E))));
+    CHECK(traced_entropy({2, 2, 2}) == doctest::Approx(std::log(least_spread * std::sqrt(2 * M_PI * M_E))));
+    CHECK(std::isnan(traced_entropy({2, NAN, 2})));
 }
 
 TEST_CASE("targets: the best action of the target network by its mean; nothing beyond an end") {

@@ -45,7 +45,10 @@ TEST_CASE("VRNN: divergence, likelihood, frame and loss are those of plain loops
     s.learner.hidden = 5;
     s.wiring.features = 4;
     for (const bool bernoulli : {true, false}) {
-        s.learner.likelihood = bernoulli ? "bernoulli" : "gaussian";
+        if (bernoulli)
+            s.learner.likelihood = "bernoulli";
+        else
+            s.learner.likelihood = "gaussian";
         s.learner.sigma = 0.3;
         auto a = vrnn::trace<backend>(s, {{4, 4, 1}, A}, 5);
         prepared::unsettle(a, 0.3);

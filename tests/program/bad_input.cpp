@@ -151,7 +151,8 @@ TEST_CASE("a run folder is neither overwritten nor continued by another run") {
         CHECK(engram::read_file(out + "/config.json") == config);
     };
     refused(run(short_training(out)), "already holds a run with a checkpoint; continue it with --resume");
-    refused(run(short_training(out, {"--resume", "--memory.slots", "30"})), "was written with memory.slots 20, expected 30");
+    refused(run(short_training(out, {"--resume", "--memory.slots", "30"})),
+            "was written with memory.slots 20, expected 30");
     refused(run(short_training(out, {"--resume", "--set", "rollout.shards=2"})),
             "was written with rollout.shards 1, expected 2");
     refused(run(short_training(out, {"--resume", "--seed", "7"})), "was written with seed 1, expected 7");
@@ -188,8 +189,9 @@ TEST_CASE("a damaged run folder") {
     const auto refused = [&](const engram::bytes& content, const std::string& part) {
         engram::write_file(file, content);
         const auto metrics = engram::read_file(out + "/metrics.csv");
-        for (const auto& arguments :
-             {short_training(out, {"--resume", "--steps", "5000"}), {"evaluate", "--from", out}, {"sample", "--from", out}}) {
+        for (const auto& arguments : {short_training(out, {"--resume", "--steps", "5000"}),
+                                      {"evaluate", "--from", out},
+                                      {"sample", "--from", out}}) {
             const finished f = run(arguments);
             CHECK(f.code == 2);
             INFO(f.err);

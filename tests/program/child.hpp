@@ -82,9 +82,9 @@ finished run(const std::vector<std::string>& arguments, const std::string& name 
 }
 
 /// Of `recalling`: what an update of it takes is not noticed.
-inline const std::vector<std::string> small_sizes{
-    "--encoder.layers", "16,8", "--controller.hidden", "16", "--rollout.environments", "12",
-    "--rollout.unroll", "10",   "--memory.slots",      "20", "--memory.key",           "8"};
+inline const std::vector<std::string> small_sizes{"--encoder.layers",       "16,8", "--controller.hidden", "16",
+                                                  "--rollout.environments", "12",   "--rollout.unroll",    "10",
+                                                  "--memory.slots",         "20",   "--memory.key",        "8"};
 
 /// A short training: 480 steps an iteration, a row and perhaps a checkpoint every five of them.
 inline std::vector<std::string> short_training(const std::string& folder, std::vector<std::string> more = {}) {

@@ -43,8 +43,10 @@ TEST_CASE("a longer task is scored beside the levels of the run") {
         CHECK(wrong.code == 2);
         return wrong.err;
     };
-    CHECK(has(refused("memory.slots=4"), "a model is evaluated as it was trained; only options of its task can be others"));
-    CHECK(has(refused("task.decks=4"), "task.decks: the task t_maze does not read it; it reads task.length, task.length_spread"));
+    CHECK(has(refused("memory.slots=4"),
+              "a model is evaluated as it was trained; only options of its task can be others"));
+    CHECK(has(refused("task.decks=4"),
+              "task.decks: the task t_maze does not read it; it reads task.length, task.length_spread"));
     CHECK(has(refused("task.length=1"), "a length of 1 was asked for; expected 2 to 1000000"));
     CHECK(summary()["changed"].size() == 1);
 }

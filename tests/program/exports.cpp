@@ -68,9 +68,9 @@ TEST_CASE("a resumed run has every step once among its events") {
 TEST_CASE("evaluations are events too, of their own steps") {
     const temporary_folder folder;
     const std::string out = folder / "run";
-    REQUIRE(
-        run(short_training(out, {"--steps", "1200", "--tensorboard", "--evaluate-every", "1200", "--evaluate-episodes", "1"}))
-            .code == 0);
+    REQUIRE(run(short_training(
+                    out, {"--steps", "1200", "--tensorboard", "--evaluate-every", "1200", "--evaluate-episodes", "1"}))
+                .code == 0);
     CHECK(event_steps(out) == std::vector<std::int64_t>{600, 1200, 1200});
     const std::string events = text_of(out + "/events.out.tfevents.engram");
     for (const char* tag : {"train/reward_smooth", "train/learning_rate", "evaluate/train",

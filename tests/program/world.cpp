@@ -72,8 +72,18 @@ std::vector<std::string> elsewhere(const server& at, const std::string& kind,
 /// A short training on a task or a world.
 std::vector<std::string> train(const std::string& folder, const std::vector<std::string>& where,
                                const std::string& steps, const std::vector<std::string>& more = {}) {
-    const std::vector<std::string> words{"train", "--out",      folder, "--steps",            steps, "--threads", "1",
-                                         "--quiet", "--evaluate", "0",    "--checkpoint-every", "120"};
+    const std::vector<std::string> words{"train",
+                                         "--out",
+                                         folder,
+                                         "--steps",
+                                         steps,
+                                         "--threads",
+                                         "1",
+                                         "--quiet",
+                                         "--evaluate",
+                                         "0",
+                                         "--checkpoint-every",
+                                         "120"};
     return plus(plus(plus(words, small_sizes), where), more);
 }
 engram::json summary_of(const std::string& folder) {

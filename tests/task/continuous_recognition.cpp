@@ -121,10 +121,11 @@ TEST_CASE("an episode of more trials is the same game for longer") {
     }
     CHECK(total == 120);
     longer.trials = 801;
-    CHECK_THROWS_WITH_AS(continuous_recognition::describe(longer),
-                         "continuous_recognition: 801 trials were asked for; expected 1 to 800, or 0 for as many as the "
-                         "level has",
-                         error);
+    CHECK_THROWS_WITH_AS(
+        continuous_recognition::describe(longer),
+        "continuous_recognition: 801 trials were asked for; expected 1 to 800, or 0 for as many as the "
+        "level has",
+        error);
     longer.trials = 400;
     CHECK_THROWS_AS(recognition("train", 1, 11, 0, longer, images()), error);  // the set has 300
 }

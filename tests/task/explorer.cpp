@@ -14,10 +14,11 @@ namespace {
 
 template <class E>
 level_maker maker() {
-    return [](const std::string& level, int count, std::uint64_t seed, int first) -> std::unique_ptr<batch_environment> {
-        return std::make_unique<batch_of<E>>(level, count, seed, static_cast<std::uint32_t>(first), task_options{},
-                                             nullptr);
-    };
+    return
+        [](const std::string& level, int count, std::uint64_t seed, int first) -> std::unique_ptr<batch_environment> {
+            return std::make_unique<batch_of<E>>(level, count, seed, static_cast<std::uint32_t>(first), task_options{},
+                                                 nullptr);
+        };
 }
 
 /// Plays to the first reward; the number of steps, 0: none.
@@ -91,8 +92,9 @@ TEST_CASE("nobody explores where bodies walk freely") {
     task_options paper;
     paper.fidelity = "paper";
     CHECK_FALSE(procedural_maze::describe(paper).has_explorer);
-    CHECK_THROWS_WITH_AS(check_played(scripted_policy::explorer, procedural_maze::describe(paper)),
-                         "visible_goal_procedural_maze: nobody explores this environment, or not at this fidelity; give "
-                         "--policy oracle",
-                         error);
+    CHECK_THROWS_WITH_AS(
+        check_played(scripted_policy::explorer, procedural_maze::describe(paper)),
+        "visible_goal_procedural_maze: nobody explores this environment, or not at this fidelity; give "
+        "--policy oracle",
+        error);
 }

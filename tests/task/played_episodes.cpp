@@ -114,7 +114,9 @@ TEST_CASE("the reward of the step before is one column more, where it is asked f
         int paid = 0;
     };
     const auto info = t_maze::describe(paying::options());
-    const single_maker make = [](const std::string&, std::uint64_t, std::uint32_t) { return std::make_unique<paying>(); };
+    const single_maker make = [](const std::string&, std::uint64_t, std::uint32_t) {
+        return std::make_unique<paying>();
+    };
     const played_episodes with(info, make, 0, true), without(info, make, 0);
     CHECK(with.info().observation.size() == 8);
     CHECK(without.info().observation.size() == 7);
@@ -123,7 +125,8 @@ TEST_CASE("the reward of the step before is one column more, where it is asked f
     without.draw("train", 1, 0, {.observation = plain.data()});
     for (std::size_t t = 0; t < 6; ++t) {
         CHECK(o[8 * t + 7] == 10.0f * static_cast<float>(t));
-        CHECK(std::equal(o.begin() + static_cast<std::ptrdiff_t>(8 * t), o.begin() + static_cast<std::ptrdiff_t>(8 * t + 7),
+        CHECK(std::equal(o.begin() + static_cast<std::ptrdiff_t>(8 * t),
+                         o.begin() + static_cast<std::ptrdiff_t>(8 * t + 7),
                          plain.begin() + static_cast<std::ptrdiff_t>(7 * t)));
     }
 }

@@ -13,12 +13,12 @@
 #include <engram/controller/feed_forward.hpp>
 #include <engram/controller/lstm.hpp>
 #include <engram/encoder/mlp.hpp>
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
 #include <engram/memory/no_memory.hpp>
 #include <engram/model/agent.hpp>
 #include <engram/model/laws.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/pick.hpp>
 #include <engram/operations/softmax.hpp>
 #include <engram/train/training_loop.hpp>

@@ -170,6 +170,7 @@ TEST_CASE("bad input") {
     sequence_player<cpu<float>> player(m, task, 2);
     CHECK_THROWS_WITH(player.score("trane", 2, 1), doctest::Contains("train"));
     vrnn::settings s = small();
-    s.learner.likelihood = "bernouli";
     CHECK_THROWS_WITH(set(s, {{"learner.latent", "0"}}), doctest::Contains("learner.latent"));
+    CHECK_THROWS_WITH(set(s, {{"learner.likelihood", "bernouli"}}),
+                      "unknown learner.likelihood 'bernouli'; did you mean 'bernoulli'?");
 }

@@ -38,7 +38,7 @@ inline model::settings settings_of(const sizes& z) {
     s.encoder.centre = false;
     s.controller.hidden = z.units;
     s.learner.hidden = s.learner.detector_hidden = s.learner.memory.context = s.learner.memory.hidden = z.units;
-    s.learner.memory.uncertainty = z.uncertainty;
+    s.learner.memory.uncertainty = {"uncertainty", z.uncertainty};
     s.learner.detector.atoms = 20;
     return s;
 }

@@ -9,10 +9,10 @@
 // The gradient reaches x and h. Predictions stop at episode boundaries inside the unroll. Steps beyond T - 1 have no
 // target, so N may exceed the unroll. Cost: N T^2 X multiply-adds a batch row.
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/cpc.hpp>
-#include <engram/graph/ops/loss.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/cpc.hpp>
+#include <engram/operations/loss.hpp>
 
 namespace engram {
 

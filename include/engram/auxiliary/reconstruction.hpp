@@ -9,10 +9,10 @@
 // 10 is not one of 1. Terms are summed over the unroll. Where `wiring.last_action_reward` feeds the controller what two
 // of the three terms ask for, they are learnt by copying; the preset `paper` does not (errata M11, M43).
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/softmax.hpp>
 
 namespace engram {

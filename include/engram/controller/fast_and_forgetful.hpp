@@ -20,8 +20,8 @@
 #include <vector>
 
 #include <engram/core/circular.hpp>
-#include <engram/graph/ops/affine.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
 #include <engram/operations/learnt_row.hpp>
 #include <engram/operations/normalise.hpp>
 #include <engram/operations/outer.hpp>

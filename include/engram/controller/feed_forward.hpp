@@ -8,8 +8,8 @@
 #include <cmath>
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
 
 namespace engram {
 

@@ -12,8 +12,8 @@
 
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
 
 namespace engram {
 

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
 
 namespace engram {
 

@@ -13,6 +13,7 @@
 #include <string>
 
 #include <engram/controller/layered.hpp>
+#include <engram/core/choice.hpp>
 
 namespace engram {
 
@@ -29,13 +30,10 @@ struct min_gru_cell {
 
 struct min_gru_layer {
     struct settings {
-        int hidden = 128;                     // H, units of a layer
-        int layers = 4;                       // one above the other
-        std::string candidates = "positive";  // or linear
-        void check() const {
-            internal::check_layers(hidden, layers);
-            require_known("controller.candidates", candidates, std::vector<std::string>{"positive", "linear"});
-        }
+        int hidden = 128;                                      // H, units of a layer
+        int layers = 4;                                        // one above the other
+        choice<"positive", "linear"> candidates = "positive";  // or linear
+        void check() const { internal::check_layers(hidden, layers); }
     };
     struct weights {
         linear gates;

@@ -14,8 +14,8 @@
 
 #include <cmath>
 
-#include <engram/graph/ops/affine.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
 #include <engram/operations/concatenate.hpp>
 
 namespace engram {

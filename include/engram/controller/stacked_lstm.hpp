@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <engram/controller/lstm.hpp>
-#include <engram/graph/ops/dropout.hpp>
+#include <engram/operations/dropout.hpp>
 
 namespace engram {
 

@@ -6,7 +6,7 @@
 //   x = inputs W + b (+ position_n if learned);  per layer  x += W_o attention(norm(x)),  x += W_2 f(norm(x) W_1)
 //   h = norm(x)
 //
-// Pre-norm; attention is causal, within the episode of a step and within the unroll (graph/ops/attention.hpp),
+// Pre-norm; attention is causal, within the episode of a step and within the unroll (operations/attention.hpp),
 // positions are rotary or a learned table, both counted from the episode's first step in the unroll; f is GELU (its
 // tanh form) or the rectifier. W_o and W_2 start smaller by sqrt(2 layers), so that a deep sum starts as wide as a
 // shallow one.
@@ -20,11 +20,12 @@
 #include <string>
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/attention.hpp>
-#include <engram/graph/ops/map.hpp>
+#include <engram/core/choice.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/attention.hpp>
 #include <engram/operations/layer_norm.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/pick.hpp>
 
 namespace engram {
@@ -45,21 +46,19 @@ struct transformer {
     using role = controller_role;
 
     struct settings {
-        int hidden = 128;                  // H, columns of the stream
-        int layers = 2;                    // of attention and f
-        int heads = 4;                     // of attention, that share the columns
-        int inner = 512;                   // width between W_1 and W_2
-        std::string positions = "rotary";  // or learned
-        std::string activation = "gelu";   // or relu
-        int longest = 5120;                // learned positions there are
+        int hidden = 128;                                  // H, columns of the stream
+        int layers = 2;                                    // of attention and f
+        int heads = 4;                                     // of attention, that share the columns
+        int inner = 512;                                   // width between W_1 and W_2
+        choice<"rotary", "learned"> positions = "rotary";  // or learned
+        choice<"gelu", "relu"> activation = "gelu";        // or relu
+        int longest = 5120;                                // learned positions there are
         void check() const {
             require(hidden > 0, "controller.hidden: expected a positive width, got ", hidden);
             require(layers > 0, "controller.layers: expected at least one layer, got ", layers);
             require(heads > 0 && hidden % heads == 0, "controller.heads: ", hidden,
                     " columns (controller.hidden) do not divide into ", heads, " heads");
             require(inner > 0, "controller.inner: expected a positive width, got ", inner);
-            require_known("controller.positions", positions, std::vector<std::string>{"rotary", "learned"});
-            require_known("controller.activation", activation, std::vector<std::string>{"gelu", "relu"});
             require(positions != "rotary" || hidden / heads % 2 == 0,
                     "controller.heads: rotary positions turn pairs of", " columns, a head of ", hidden / heads,
                     " does not make pairs");

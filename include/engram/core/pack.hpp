@@ -103,7 +103,9 @@ struct pack {
     }
 
     /// Whoever reads this from now on reads a register, not again the memory that it was loaded from.
-    ENGRAM_SIMD void keep_in_register() { engram::keep_in_register(lanes); }
+    ENGRAM_SIMD void keep_in_register() {
+        engram::keep_in_register(lanes);
+    }
 
     ENGRAM_SIMD void store(Real* to) const {
         std::memcpy(to, &lanes, sizeof lanes);

@@ -5,10 +5,10 @@
 //
 //     assign(settings, "memory.slots=2048");   // --set memory.slots=2048
 //
-// A setting is an int, std::int64_t, float, double, bool, std::string or std::vector<int>; a reflected member is a
-// group of settings. An aggregate that defines `void check() const` is checked after every change, and the change is
-// undone when it throws: settings are valid whatever was asked of them. Errors: an unknown name (with the nearest valid
-// one), a text of the wrong type, a number that its type cannot hold.
+// A setting is an int, std::int64_t, float, double, bool, choice<"some", "words">, std::string or std::vector<int>; a
+// reflected member is a group of settings. An aggregate that defines `void check() const` is checked after every
+// change, and the change is undone when it throws: settings are valid whatever was asked of them. Errors: an unknown
+// name (with the nearest valid one), a text of the wrong type, a number that its type cannot hold.
 
 #include <algorithm>
 #include <charconv>
@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include <engram/core/choice.hpp>
 #include <engram/core/error.hpp>
 #include <engram/core/reflection.hpp>
 
@@ -31,7 +32,7 @@ namespace engram {
 template <class T>
 concept setting_type = std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, float> ||
     std::is_same_v<T, double> || std::is_same_v<T, bool> || std::is_same_v<T, std::string> ||
-    std::is_same_v<T, std::vector<int>>;
+    std::is_same_v<T, std::vector<int>> || is_choice<T>;
 
 /// What a setting of type T is, in words: "an integer", "a number"...
 template <setting_type T>
@@ -42,6 +43,8 @@ constexpr const char* type_in_words() {
         return "an integer";
     else if constexpr (std::is_floating_point_v<T>)
         return "a number";
+    else if constexpr (is_choice<T>)
+        return "a word";
     else if constexpr (std::is_same_v<T, std::string>)
         return "a text";
     else
@@ -57,10 +60,9 @@ void for_each_setting(S&& settings, F&& f, const std::string& prefix = "") {
         if constexpr (reflected<type>) {
             for_each_setting(value, f, name);
         } else {
-            static_assert(
-                setting_type<type>,
-                "engram: a setting is an int, std::int64_t, float, double, bool, std::string, std::vector<int>, "
-                "or a reflected group of settings");
+            static_assert(setting_type<type>,
+                          "engram: a setting is an int, std::int64_t, float, double, bool, choice<...>, std::string, "
+                          "std::vector<int>, or a reflected group of settings");
             f(name, value);
         }
     });
@@ -82,6 +84,8 @@ std::string to_text(const T& value) {
     } else if constexpr (std::is_arithmetic_v<T>) {
         char buffer[64];
         return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
+    } else if constexpr (is_choice<T>) {
+        return std::string(value.word());
     } else if constexpr (std::is_same_v<T, std::string>) {
         return value;
     } else {
@@ -112,6 +116,8 @@ T parse(std::string_view name, std::string_view text) {
             if (!std::isfinite(value)) wrong();
         }
         return value;
+    } else if constexpr (is_choice<T>) {
+        return T(name, text);
     } else if constexpr (std::is_same_v<T, std::string>) {
         return std::string(text);
     } else {

@@ -1,8 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// What the device bodies of all operations share: the executor, the sizes of the plan, launches in the operation's
-// name; and where the numbers of a named variable lie.
+// What kernels share that are launched: the executor, the sizes of the plan, rows from a time step on, launches in the
+// operation's name; and where the numbers of a named variable lie.
 
 #include <string>
 
@@ -11,46 +11,54 @@
 
 namespace engram {
 
-template <device_backend Backend>
-struct device_kernel : kernel<Backend> {
+/// A kernel that knows its executor, its name and the plan's sizes, on any backend.
+template <class Backend>
+struct launched_kernel : kernel<Backend> {
     using real = typename Backend::real;
     static constexpr bool on_device = true;
 
-    explicit device_kernel(const binder<Backend>& b)
+    explicit launched_kernel(const binder<Backend>& b)
         : on(&b.executor()), name(b.op().name), all_steps(b.steps()), batch(b.batch()) {}
-
-    /// One thread for each of `columns` columns of `steps` * B rows: functor(row * columns + column).
-    template <class Functor>
-    void launch(int steps, int columns, const Functor& functor) {
-        on->launch(name, std::ptrdiff_t{steps} * batch * columns, functor);
-    }
-    /// A block for each of `steps` * B * `each` indices.
-    template <class Functor>
-    void launch_blocks(int steps, int each, int scratch, const Functor& functor) {
-        on->launch_blocks(name, std::ptrdiff_t{steps} * batch * each, scratch, functor);
-    }
 
     executor<Backend>* on;
     std::string name;
     int all_steps, batch;
 };
 
-/// The rows of an operand from step t on, as a functor holds them.
+/// The body that a device alone has of an operation.
+template <device_backend Backend>
+struct device_kernel : launched_kernel<Backend> {
+    using launched_kernel<Backend>::launched_kernel;
+
+    /// One thread for each of `columns` columns of `steps` * B rows: functor(row * columns + column).
+    template <class Functor>
+    void launch(int steps, int columns, const Functor& functor) {
+        this->on->launch(this->name, std::ptrdiff_t{steps} * this->batch * columns, functor);
+    }
+    /// A block for each of `steps` * B * `each` indices.
+    template <class Functor>
+    void launch_blocks(int steps, int each, int scratch, const Functor& functor) {
+        this->on->launch_blocks(this->name, std::ptrdiff_t{steps} * this->batch * each, scratch, functor);
+    }
+};
+
+/// The rows of an operand from step t on, as a point or a functor of a device holds them.
 template <class Real>
-struct device_rows {
+struct step_rows {
     Real* data = nullptr;
     std::ptrdiff_t stride = 0;
     int width = 0;
     bool accumulate = false;
 
-    device_rows() = default;
-    device_rows(const operand<Real>& o, int t)
+    step_rows() = default;
+    step_rows(const operand<Real>& o, int t)
         : data(o ? o.at(t) : nullptr), stride(o.stride), width(o.width), accumulate(o.accumulate) {}
 
     ENGRAM_HD Real* row(std::ptrdiff_t r) const { return data + r * stride; }
+    ENGRAM_HD Real at(std::ptrdiff_t r, std::ptrdiff_t c) const { return row(r)[c]; }
     ENGRAM_HD bool wanted() const { return data != nullptr; }
-    /// data[r][c] (+)= by.
-    ENGRAM_HD void take(std::ptrdiff_t r, std::ptrdiff_t c, Real by) const { give(row(r)[c], accumulate, by); }
+    /// Stores v, or adds it, as the plan has it.
+    ENGRAM_HD void put(std::ptrdiff_t r, std::ptrdiff_t c, Real v) const { give(row(r)[c], accumulate, v); }
 };
 
 /// The variable of that name; none if there is none.

@@ -12,6 +12,7 @@
 
 #include <string>
 
+#include <engram/core/choice.hpp>
 #include <engram/encoder/inception.hpp>
 #include <engram/encoder/mlp.hpp>
 #include <engram/encoder/two_pathway.hpp>
@@ -22,13 +23,12 @@ struct gtmm_vision {
     using role = encoder_role;
 
     struct settings {
-        std::string network = "inception";  // inception, two_pathway or mlp
-        std::vector<int> layers{128};       // widths of the mlp
-        bool frozen = false;                // batch normalisation by running statistics
-        bool centre = true;                 // pixels to [-1, 1]
-        bool subtract_mean = false;         // each image loses its mean colour (ours)
+        choice<"inception", "two_pathway", "mlp"> network = "inception";  // inception, two_pathway or mlp
+        std::vector<int> layers{128};                                     // widths of the mlp
+        bool frozen = false;                                              // batch normalisation by running statistics
+        bool centre = true;                                               // pixels to [-1, 1]
+        bool subtract_mean = false;                                       // each image loses its mean colour (ours)
         void check() const {
-            require_known("encoder.network", network, std::vector<std::string>{"mlp", "inception", "two_pathway"});
             if (network == "mlp") engram::mlp::settings{.layers = layers}.check();
         }
     };

@@ -3,8 +3,8 @@
 
 // The null encoder: x = observation, for tasks whose observation is a short vector already.
 
-#include <engram/graph/ops/affine.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
 
 namespace engram {
 

@@ -14,8 +14,8 @@
 #include <string>
 
 #include <engram/encoder/layers.hpp>
-#include <engram/graph/ops/convolution.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/convolution.hpp>
 
 namespace engram {
 

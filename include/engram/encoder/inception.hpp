@@ -23,10 +23,10 @@
 #include <string>
 
 #include <engram/encoder/layers.hpp>
-#include <engram/graph/ops/batch_norm.hpp>
-#include <engram/graph/ops/channels.hpp>
-#include <engram/graph/ops/convolution.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/batch_norm.hpp>
+#include <engram/operations/channels.hpp>
+#include <engram/operations/convolution.hpp>
 
 namespace engram {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/channels.hpp>
-#include <engram/graph/ops/map.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/channels.hpp>
 #include <engram/operations/concatenate.hpp>
+#include <engram/operations/map.hpp>
 
 namespace engram {
 

@@ -7,8 +7,8 @@
 // Shapes: observation [T, B, H * W * C], x [T, B, output].
 
 #include <engram/encoder/layers.hpp>
-#include <engram/graph/ops/convolution.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/convolution.hpp>
 
 namespace engram {
 

@@ -17,10 +17,10 @@
 #include <string>
 
 #include <engram/encoder/layers.hpp>
-#include <engram/graph/ops/channels.hpp>
-#include <engram/graph/ops/convolution.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/channels.hpp>
 #include <engram/operations/concatenate.hpp>
+#include <engram/operations/convolution.hpp>
 
 namespace engram {
 

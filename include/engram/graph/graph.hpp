@@ -208,7 +208,7 @@ public:
     }
 
     /// Adds an operation with outputs of the given widths; operations of policies go through the functions of
-    /// graph/ops.
+    /// operations/.
     template <class Operation>
     std::vector<variable> add(std::unique_ptr<Operation> op, const std::vector<int>& widths, extent rows) {
         op->name = full_name(op->name);

@@ -3,14 +3,17 @@
 
 // The plan: which operations of a trace run, where, and who writes each gradient.
 //
-// Four analyses, each a free function: liveness (from outputs, losses and written resources), placement (operations of
-// a scan that depend on no carried state are hoisted before it, those that feed none are sunk behind it), lookups (an
-// embedding that only affine maps read is not written out: they multiply its table) and gradient activity (a value is
-// active when it depends on something trained and a loss depends on it).
+// Four analyses, each a free function: liveness (from outputs, losses and written resources), placement (what of a scan
+// hangs on itself one step before runs in a time loop, everything else over all steps at once, before the loop, behind
+// it, or between two loops: layers that nothing feeds back have a loop each), lookups (an embedding that only affine
+// maps read is not written out: they multiply its table) and gradient activity (a value is active when it depends on
+// something trained and a loss depends on it).
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include <engram/core/device.hpp>
 #include <engram/graph/graph.hpp>
 
 namespace engram {
@@ -37,7 +40,8 @@ enum class placement { once, before, loop, behind };
 struct plan {
     std::vector<char> live;        // per operation
     std::vector<placement> place;  // per operation
-    std::vector<char> in_loop;     // per value: known only inside the time loop
+    std::vector<int> stage;        // per operation of a scan: the time loop that it runs in, or ahead of
+    std::vector<int> loop_of;      // per value: the time loop in which it comes to be, or -1
     std::vector<char> active;      // per value: has a gradient
     std::vector<char> backward;    // per operation: passes or makes a gradient
     std::vector<int> state_of;     // per value: index of the carried state it is an end of, or -1
@@ -45,6 +49,7 @@ struct plan {
     struct segment {
         int scan = -1;  // -1: operations outside scans
         std::vector<int> once, before, loop, behind;
+        bool first = true;  // of its scan
     };
     std::vector<segment> segments;
 };
@@ -84,50 +89,140 @@ std::vector<char> live_operations(const graph<Backend>& g, const plan_options& o
     return live;
 }
 
-/// Values of scan bodies that are known only step by step: carried states and all that depends on them or on a
-/// resource.
-template <class Backend>
-std::vector<char> loop_values(const graph<Backend>& g, const std::vector<char>& live) {
-    std::vector<char> in_loop(g.values().size(), 0);
-    for (const auto& scan : g.scans())
-        for (const carried_state& s : scan) in_loop[static_cast<std::size_t>(s.entering)] = 1;
-    const auto& ops = g.operations();
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-        const auto& op = *ops[i];
-        if (op.scan < 0 || !live[i]) continue;
-        bool loop = !op.resources.empty() || !op.row_wise;
-        for (const view& in : op.inputs)
-            loop |= in_loop[static_cast<std::size_t>(in.value)] != 0 || g.info(in).rows == extent::batch;
-        if (loop)
-            for (const int out : op.outputs) in_loop[static_cast<std::size_t>(out)] = 1;
-    }
-    return in_loop;
-}
+namespace internal {
 
-/// Where each operation runs.
-template <class Backend>
-std::vector<placement> place_operations(const graph<Backend>& g, const plan_options& options,
-                                        const std::vector<char>& live, const std::vector<char>& in_loop) {
-    const auto& ops = g.operations();
-    std::vector<placement> place(ops.size(), placement::once);
-    std::vector<char> feeds_state(g.values().size(), 0);
-    for (const auto& scan : g.scans())
-        for (const carried_state& s : scan) feeds_state[static_cast<std::size_t>(s.leaving)] = 1;
-    // Operations are in trace order, so one reverse pass sees every reader before the writer.
-    for (std::size_t i = ops.size(); i-- > 0;) {
-        const auto& op = *ops[i];
-        if (op.scan < 0 || !live[i]) continue;
-        bool loop = !op.resources.empty() || !op.row_wise;
-        for (const view& in : op.inputs)
-            loop |= in_loop[static_cast<std::size_t>(in.value)] != 0 || g.info(in).rows == extent::batch;
-        bool feeds = !op.resources.empty() || !options.hoist;
-        for (const int out : op.outputs) feeds |= feeds_state[static_cast<std::size_t>(out)] != 0;
-        for (const view& in : op.inputs) feeds |= g.info(in).rows == extent::batch;
-        place[i] = !loop && options.hoist ? placement::before : feeds ? placement::loop : placement::behind;
-        if (feeds)
-            for (const view& in : op.inputs) feeds_state[static_cast<std::size_t>(in.value)] = 1;
+/// Operations of a scan that hang on each other, whatever the step, found dependencies first (Tarjan).
+class dependence {
+public:
+    /// needs[i]: what operation i of the scan hangs on.
+    explicit dependence(const std::vector<std::vector<int>>& needs)
+        : component(needs.size(), -1), needs_(needs), found_(needs.size(), -1), low_(needs.size()) {
+        for (std::size_t i = 0; i < needs.size(); ++i)
+            if (found_[i] < 0) visit(i);
     }
-    return place;
+    std::vector<int> component;             // per operation
+    std::vector<std::vector<int>> members;  // per component, in trace order
+
+private:
+    void visit(std::size_t i) {
+        low_[i] = found_[i] = count_++;
+        open_.push_back(static_cast<int>(i));
+        for (const int j : needs_[i]) {
+            const auto k = static_cast<std::size_t>(j);
+            if (found_[k] < 0) visit(k);
+            if (component[k] < 0) low_[i] = std::min(low_[i], low_[k]);
+        }
+        if (low_[i] != found_[i]) return;
+        auto& own = members.emplace_back();
+        do {
+            own.push_back(open_.back());
+            component[static_cast<std::size_t>(open_.back())] = static_cast<int>(members.size()) - 1;
+            open_.pop_back();
+        } while (own.back() != static_cast<int>(i));
+        std::sort(own.begin(), own.end());
+    }
+    const std::vector<std::vector<int>>& needs_;
+    std::vector<int> found_, low_, open_;
+    int count_ = 0;
+};
+
+}  // namespace internal
+
+/// Where the operations of a scan run: fills place, stage and loop_of, and adds its segments to the plan.
+template <class Backend>
+void place_scan(const graph<Backend>& g, const plan_options& options, int scan, plan& p) {
+    const auto& ops = g.operations();
+    const auto& states = g.scans()[static_cast<std::size_t>(scan)];
+    std::vector<int> own, writer(g.values().size(), -1);  // writer: place in `own`
+    for (std::size_t i = 0; i < ops.size(); ++i)
+        if (p.live[i] && ops[i]->scan == scan) {
+            for (const int out : ops[i]->outputs) writer[static_cast<std::size_t>(out)] = static_cast<int>(own.size());
+            own.push_back(static_cast<int>(i));
+        }
+    for (const carried_state& s : states)
+        writer[static_cast<std::size_t>(s.entering)] = writer[static_cast<std::size_t>(s.leaving)];
+    const auto op_of = [&](int k) -> const operation<Backend>& {
+        return *ops[static_cast<std::size_t>(own[static_cast<std::size_t>(k)])];
+    };
+    const auto written_by = [&](const view& v) { return writer[static_cast<std::size_t>(v.value)]; };
+
+    std::vector<std::vector<int>> needs(own.size());
+    std::vector<int> last_user(g.resources().size(), -1);
+    for (int k = 0; k < static_cast<int>(own.size()); ++k) {
+        auto& list = needs[static_cast<std::size_t>(k)];
+        for (const view& in : op_of(k).inputs)
+            if (written_by(in) >= 0) list.push_back(written_by(in));
+        // Whoever uses a resource does so in the order of the trace, step by step.
+        for (const int r : op_of(k).resources)
+            if (const int before = std::exchange(last_user[static_cast<std::size_t>(r)], k); before >= 0) {
+                list.push_back(before);
+                needs[static_cast<std::size_t>(before)].push_back(k);
+            }
+    }
+    const internal::dependence found(needs);
+
+    const std::size_t components = found.members.size();
+    std::vector<char> looped(components, 0);
+    std::vector<int> stage(components, 0);
+    int loops = 0;
+    for (std::size_t c = 0; c < components; ++c) {
+        const auto& members = found.members[c];
+        looped[c] = members.size() > 1 || !options.hoist;
+        for (const int k : members) {
+            const auto& op = op_of(k);
+            looped[c] |= !op.resources.empty() || !op.row_wise;
+            for (const view& in : op.inputs) looped[c] |= written_by(in) == k || g.info(in).rows == extent::batch;
+        }
+        for (const int k : members)
+            for (const view& in : op_of(k).inputs) {
+                if (written_by(in) < 0) continue;
+                const auto d = static_cast<std::size_t>(found.component[static_cast<std::size_t>(written_by(in))]);
+                if (d == c) continue;
+                // A loop of its own is worth a product over all steps.
+                const bool apart = looped[d] && (!looped[c] || op_of(k).splits);
+                stage[c] = std::max(stage[c], stage[d] + (apart && options.hoist));
+            }
+        // What shares a loop with others does so in trace order, whatever of them comes first.
+        if (looped[c]) loops = std::max(loops, stage[c] + 1);
+    }
+
+    // On the host all loops are one where matrices are carried: those of a step stay in a cache between layers, those
+    // of T steps do not.
+    constexpr int matrix = 512;  // columns
+    const bool wide = std::any_of(states.begin(), states.end(),
+                                  [&](const carried_state& s) { return g.value(s.entering).width >= matrix; });
+    if (!device_backend<Backend> && wide && loops > 1) {
+        std::vector<char> read_in_loop(components, 0);
+        for (std::size_t c = components; c-- > 0;) {
+            if (stage[c] > 0) looped[c] |= read_in_loop[c];
+            stage[c] = std::min(stage[c], looped[c] ? 0 : 1);
+            for (const int k : found.members[c])
+                for (const int j : needs[static_cast<std::size_t>(k)])
+                    read_in_loop[static_cast<std::size_t>(found.component[static_cast<std::size_t>(j)])] |= looped[c];
+        }
+        loops = 1;
+    }
+
+    std::vector<plan::segment> segments(static_cast<std::size_t>(std::max(1, loops)));
+    for (std::size_t s = 0; s < segments.size(); ++s) segments[s].scan = scan, segments[s].first = s == 0;
+    for (std::size_t c = 0; c < components; ++c)
+        for (const int k : found.members[c]) {
+            const auto i = static_cast<std::size_t>(own[static_cast<std::size_t>(k)]);
+            const bool behind = stage[c] >= static_cast<int>(segments.size());
+            auto& segment = behind ? segments.back() : segments[static_cast<std::size_t>(stage[c])];
+            p.stage[i] = stage[c];
+            p.place[i] = looped[c] ? placement::loop : behind ? placement::behind : placement::before;
+            (looped[c] ? segment.loop : behind ? segment.behind : segment.before).push_back(static_cast<int>(i));
+            if (!looped[c]) continue;
+            for (const int out : ops[i]->outputs) p.loop_of[static_cast<std::size_t>(out)] = stage[c];
+            for (const carried_state& s : states)
+                if (written_by({s.leaving, 0, 0, false}) == k)
+                    p.loop_of[static_cast<std::size_t>(s.entering)] = stage[c];
+        }
+    for (auto& segment : segments) {
+        std::sort(segment.loop.begin(), segment.loop.end());
+        p.segments.push_back(std::move(segment));
+    }
 }
 
 /// Whether input i of an operation in a time loop is known before it and can be summed ahead of it.
@@ -136,7 +231,7 @@ bool summed_ahead(const graph<Backend>& g, const plan_options& options, const pl
     const auto& o = *g.operations()[op];
     const view& in = o.inputs[i];
     return p.place[op] == placement::loop && options.hoist && o.splits &&
-           !p.in_loop[static_cast<std::size_t>(in.value)] && g.info(in).rows == extent::sequence;
+           p.loop_of[static_cast<std::size_t>(in.value)] != p.stage[op] && g.info(in).rows == extent::sequence;
 }
 
 /// The input of an affine map that begins its sums, where one sweep meets all its rows; -1 otherwise.
@@ -251,10 +346,23 @@ bool runs_stepwise(const graph<Backend>& g, const plan& p, int i) {
 /// What of a graph runs, where and in which order, for these roots.
 template <class Backend>
 plan make_plan(const graph<Backend>& g, const plan_options& options, const std::vector<view>& roots) {
+    const auto& ops = g.operations();
     plan p;
     p.live = live_operations(g, options, roots);
-    p.in_loop = loop_values(g, p.live);
-    p.place = place_operations(g, options, p.live, p.in_loop);
+    p.place.assign(ops.size(), placement::once);
+    p.stage.assign(ops.size(), -1);
+    p.loop_of.assign(g.values().size(), -1);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (!p.live[i]) continue;
+        const int scan = ops[i]->scan;
+        if (!p.segments.empty() && p.segments.back().scan == scan) {
+            if (scan < 0) p.segments.back().once.push_back(static_cast<int>(i));
+        } else if (scan < 0) {
+            p.segments.push_back({-1, {static_cast<int>(i)}, {}, {}, {}});
+        } else {
+            place_scan(g, options, scan, p);
+        }
+    }
     find_lookups(g, options, roots, p);
     find_gradients(g, options, p);
     p.state_of.assign(g.values().size(), -1);
@@ -265,27 +373,6 @@ plan make_plan(const graph<Backend>& g, const plan_options& options, const std::
             p.state_of[static_cast<std::size_t>(s.leaving)] = state;
             ++state;
         }
-    const auto& ops = g.operations();
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-        if (!p.live[i]) continue;
-        if (p.segments.empty() || p.segments.back().scan != ops[i]->scan)
-            p.segments.push_back({ops[i]->scan, {}, {}, {}, {}});
-        plan::segment& s = p.segments.back();
-        switch (p.place[i]) {
-            case placement::once:
-                s.once.push_back(static_cast<int>(i));
-                break;
-            case placement::before:
-                s.before.push_back(static_cast<int>(i));
-                break;
-            case placement::loop:
-                s.loop.push_back(static_cast<int>(i));
-                break;
-            case placement::behind:
-                s.behind.push_back(static_cast<int>(i));
-                break;
-        }
-    }
     return p;
 }
 

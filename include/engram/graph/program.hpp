@@ -204,6 +204,7 @@ private:
     };
     struct run_segment {
         int scan;
+        bool first;  // of its scan
         std::vector<bound> once, before, loop, behind;
     };
     struct entry_copy {
@@ -271,7 +272,8 @@ private:
                 if (k->backward) around(*k, [&] { k->kernel->after(); });
             run_backward(s->before, around);
             for (const entry_copy& c : entries_)
-                if (c.scan == s->scan && c.d_from) send_rows(executor_, c.d_to, c.d_from, options_.batch, true);
+                if (s->first && c.scan == s->scan && c.d_from)
+                    send_rows(executor_, c.d_to, c.d_from, options_.batch, true);
             run_backward(s->once, around);
         }
     }
@@ -357,7 +359,7 @@ private:
             at[i] = kernels_.back().get();
         }
         for (const auto& s : plan_.segments) {
-            run_segment r{s.scan, {}, {}, {}, {}};
+            run_segment r{s.scan, s.first, {}, {}, {}, {}};
             const auto fill = [&](const std::vector<int>& from, std::vector<bound>& to) {
                 for (const int op : from) {
                     const auto& o = *graph_.operations()[static_cast<std::size_t>(op)];

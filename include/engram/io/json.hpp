@@ -31,7 +31,8 @@ using json = nlohmann::ordered_json;
 inline constexpr int deepest_json = 100;
 
 /// The value that `text` means; `source` is what errors call it, for example a file's name. This and json_text() are
-/// templates so that a build can compile nlohmann's parser once (ENGRAM_COMPILED_JSON); in others they are as inline functions.
+/// templates so that a build can compile nlohmann's parser once (ENGRAM_COMPILED_JSON); in others they are as inline
+/// functions.
 template <typename Json = json>
 Json parse_json(std::string_view text, std::string_view source) {
     std::vector<std::set<std::string>> open_objects;
@@ -105,6 +106,9 @@ T setting_from_json(const std::string& name, const json& value) {
         require(std::abs(number) <= static_cast<double>(std::numeric_limits<T>::max()), name, ": ", value.dump(),
                 " is out of range");
         return static_cast<T>(number);
+    } else if constexpr (is_choice<T>) {
+        if (!value.is_string()) wrong();
+        return T(name, value.get<std::string>());
     } else if constexpr (std::is_same_v<T, std::string>) {
         if (!value.is_string()) wrong();
         return value.get<std::string>();
@@ -151,6 +155,8 @@ json settings_to_json(const S& settings) {
             place = settings_to_json(value);
         else if constexpr (std::is_same_v<type, float>)
             place = parse<double>(member, to_text(value));
+        else if constexpr (is_choice<type>)
+            place = to_text(value);
         else
             place = value;
     });

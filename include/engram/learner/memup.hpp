@@ -23,13 +23,14 @@
 #include <vector>
 
 #include <engram/controller/stacked_lstm.hpp>
+#include <engram/core/choice.hpp>
 #include <engram/encoder/layers.hpp>
-#include <engram/graph/ops/dropout.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/receive_gradient.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/learner/supervised.hpp>
 #include <engram/model/predicting.hpp>
+#include <engram/operations/dropout.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/receive_gradient.hpp>
 
 namespace engram {
 
@@ -55,11 +56,12 @@ struct memup {
     static constexpr bool learns_sequences = true;
 
     struct settings {
-        std::string targets = "task";       // task (as it says), classes, bits or numbers
-        int rollout = 20;                   // r, steps
-        int every = 20;                     // f, steps between predictions
-        int selected = 10;                  // K, targets of a prediction
-        std::string selection = "top";      // top (K most uncertain), current or top_and_current
+        target_kinds targets = "task";  // task (as it says), classes, bits or numbers
+        int rollout = 20;               // r, steps
+        int every = 20;                 // f, steps between predictions
+        int selected = 10;              // K, targets of a prediction
+        choice<"top", "current", "top_and_current"> selection =
+            "top";                          // top (K most uncertain), current or top_and_current
         double current_weight = 1;          // w
         double chosen_weight = 1;           // of the chosen targets' loss
         double decay = 0.97;                // of the moving averages
@@ -71,9 +73,6 @@ struct memup {
         int block = 0;     // updates of the memory alone, then of the predictor alone, and so on; 0: both at once
         int last = 0;      // in the predictor's turns, the last steps of a sequence alone have a target; 0: all
         void check() const {
-            require_known("learner.targets", targets, target_kinds());
-            require_known("learner.selection", selection,
-                          std::vector<std::string>{"top", "current", "top_and_current"});
             require(rollout > 0, "learner.rollout: expected at least one step, got ", rollout);
             require(every > 0 && every <= rollout, "learner.every: predictions every ", every,
                     " steps, but a rollout has ", rollout, "; expected 1 to ", rollout);

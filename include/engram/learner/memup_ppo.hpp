@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include <engram/core/choice.hpp>
 #include <engram/learner/ppo.hpp>
 #include <engram/learner/quantile_regression.hpp>
 #include <engram/learner/supervised.hpp>
@@ -32,18 +33,18 @@ struct memup_ppo {
 
     /// Of the second phase; defaults are those of the authors' T-Maze, of facts 3.9 and of learning by errors.
     struct memory_settings {
-        int rollout = 1;                        // r, steps
-        int every = 1;                          // f, steps between predictions
-        int selected = 1;                       // K, targets of a prediction
-        std::string uncertainty = "quantiles";  // of the detector; or errors: of the moving averages, without phase 1
-        double current_weight = 1;              // of predicting the step itself
-        double discount = 0;                    // of the returns that are predicted
-        double decay = 0.995;                   // of the moving averages
-        int period = 1;                         // updates between two steps of theirs
-        int context = 256;                      // units of x_k
-        int hidden = 512;                       // units behind [m_i, x_k]
+        int rollout = 1;   // r, steps
+        int every = 1;     // f, steps between predictions
+        int selected = 1;  // K, targets of a prediction
+        choice<"quantiles", "errors"> uncertainty =
+            "quantiles";            // of the detector; or of the moving averages, without phase 1
+        double current_weight = 1;  // of predicting the step itself
+        double discount = 0;        // of the returns that are predicted
+        double decay = 0.995;       // of the moving averages
+        int period = 1;             // updates between two steps of theirs
+        int context = 256;          // units of x_k
+        int hidden = 512;           // units behind [m_i, x_k]
         void check() const {
-            require_known("learner.memory.uncertainty", uncertainty, std::vector<std::string>{"quantiles", "errors"});
             require(rollout > 0, "learner.memory.rollout: expected at least one step, got ", rollout);
             require(every > 0 && every <= rollout, "learner.memory.every: predictions every ", every,
                     " steps, but a rollout has ", rollout, "; expected 1 to ", rollout);

@@ -17,10 +17,10 @@
 #include <string>
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/quantiles.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/quantiles.hpp>
 #include <engram/operations/softmax.hpp>
 
 namespace engram {

@@ -14,10 +14,11 @@
 #include <string>
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
+#include <engram/core/choice.hpp>
 #include <engram/model/predicting.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/pick.hpp>
 #include <engram/operations/softmax.hpp>
 
@@ -43,28 +44,29 @@ struct squared_error {
     constexpr auto operator()(auto x, auto target) const { return (x - target) * (x - target); }
 };
 
-/// Valid values of `learner.targets`.
-inline std::vector<std::string> target_kinds() {
-    return {"task", "classes", "bits", "numbers"};
-}
+/// What a target is: what the task says, or one of three kinds.
+using target_kinds = choice<"task", "classes", "bits", "numbers">;
 
 /// What a target is: as the setting says, or as the task does.
-inline std::string target_kind(const std::string& setting, const task_shape& task) {
+inline target_kinds target_kind(target_kinds setting, const task_shape& task) {
     if (setting != "task") return setting;
-    return task.numbers ? "numbers" : task.targets > 0 && task.classes == 0 ? "bits" : "classes";
+    if (task.numbers) return "numbers";
+    if (task.targets > 0 && task.classes == 0) return "bits";
+    return "classes";
 }
 
 /// Columns of the answer; those of a class index are the task's classes, or an agent's actions.
-inline int answer_width(const std::string& setting, const task_shape& task) {
-    const std::string kind = target_kind(setting, task);
+inline int answer_width(target_kinds setting, const task_shape& task) {
+    const target_kinds kind = target_kind(setting, task);
     const int columns = kind != "classes" ? task.targets : task.classes > 0 ? task.classes : task.actions;
-    require(columns > 0, "learner.targets: the task has no target that is ", kind, "; learn a task that has targets");
+    require(columns > 0, "learner.targets: the task has no target that is ", kind.word(),
+            "; learn a task that has targets");
     return columns;
 }
 
 /// What each row costs against the input "target" [T, B, 1].
 template <class Backend>
-var<Backend> answer_loss(graph<Backend>& g, const std::string& kind, const var<Backend>& answer) {
+var<Backend> answer_loss(graph<Backend>& g, target_kinds kind, const var<Backend>& answer) {
     const auto target = g.input("target", kind == "classes" ? 1 : answer.width);
     if (kind == "numbers") return sum_columns("wrong", map("wrong.numbers", squared_error{}, answer, target));
     if (kind == "classes") return map("wrong", negated{}, pick("right", log_softmax("log_classes", answer), target));
@@ -76,20 +78,19 @@ struct supervised {
     static constexpr bool learns_sequences = true;
 
     struct settings {
-        std::string targets = "task";  // task (as it says), classes, bits or numbers
-        void check() const { require_known("learner.targets", targets, target_kinds()); }
+        target_kinds targets = "task";  // task (as it says), classes, bits or numbers
     };
     template <class Var>
     struct heads {
         Var logits, value, log_policy;
-        std::string kind;  // of the targets
+        target_kinds kind;  // of the targets
     };
 
     template <class Backend>
     static heads<var<Backend>> add_heads(graph<Backend>& g, const settings& s, const var<Backend>& h,
                                          const task_shape& task) {
-        s.check();
-        const std::string kind = target_kind(s.targets, task), name = kind;
+        const target_kinds kind = target_kind(s.targets, task);
+        const std::string name(kind.word());
         const auto answer = affine(name, h, g.declare_linear(name, h.width, answer_width(s.targets, task)));
         // Nothing acts on a value here; the answer stands in its place.
         if (kind != "classes") return {answer, answer, answer, kind};
@@ -116,10 +117,7 @@ struct truncated_supervised : supervised {
     using wiring = carries_states;
     struct settings : supervised::settings {
         int unroll = 20;  // steps
-        void check() const {
-            supervised::settings::check();
-            require(unroll > 0, "learner.unroll: expected at least one step, got ", unroll);
-        }
+        void check() const { require(unroll > 0, "learner.unroll: expected at least one step, got ", unroll); }
     };
 };
 

@@ -18,12 +18,13 @@
 #include <tuple>
 #include <vector>
 
+#include <engram/core/choice.hpp>
 #include <engram/encoder/layers.hpp>
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
-#include <engram/graph/ops/noise.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
+#include <engram/operations/noise.hpp>
 #include <engram/operations/softmax.hpp>
 
 namespace engram {
@@ -65,14 +66,13 @@ struct variational {
     static constexpr bool learns_sequences = true;
 
     struct settings {
-        int latent = 32;                       // Z, dimensions
-        int hidden = 128;                      // units before prior and posterior; 0: linear maps
-        std::string likelihood = "bernoulli";  // or gaussian
-        double sigma = 0.1;                    // of the Gaussian likelihood
+        int latent = 32;                                           // Z, dimensions
+        int hidden = 128;                                          // units before prior and posterior; 0: linear maps
+        choice<"bernoulli", "gaussian"> likelihood = "bernoulli";  // or gaussian
+        double sigma = 0.1;                                        // of the Gaussian likelihood
         void check() const {
             require(latent > 0, "learner.latent: expected at least one dimension, got ", latent);
             require(hidden >= 0, "learner.hidden: expected zero (no hidden layer) or more units, got ", hidden);
-            require_known("likelihood", likelihood, std::vector<std::string>{"bernoulli", "gaussian"});
             require(sigma > 0, "learner.sigma: expected a positive deviation, got ", sigma);
         }
     };

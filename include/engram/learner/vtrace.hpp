@@ -21,13 +21,13 @@
 // Trajectory inputs, [T, B, 1] unless said: action (index), reward, continues (0 where the step ended the episode),
 // behaviour_log_probability (log mu(a_t)), bootstrap [B, 1] (the value after the last step).
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
-#include <engram/graph/ops/returns.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/normalise.hpp>
 #include <engram/operations/pick.hpp>
+#include <engram/operations/returns.hpp>
 #include <engram/operations/softmax.hpp>
 
 namespace engram {

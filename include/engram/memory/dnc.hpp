@@ -24,16 +24,16 @@
 // lacks the last write, which is still in `write_weight`.
 //
 // As in the published code the write weights that usage counts are constants for the gradient; `usage_gradient` lets
-// it through. Links are resources and no states (graph/ops/dnc.hpp): a learner goes on from its own links, so in
+// it through. Links are resources and no states (operations/dnc.hpp): a learner goes on from its own links, so in
 // asynchronous training these follow the learner's weights and not the actor's.
 
 #include <string>
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/dnc.hpp>
 #include <engram/memory/interface.hpp>
+#include <engram/operations/affine.hpp>
 #include <engram/operations/content_weights.hpp>
+#include <engram/operations/dnc.hpp>
 #include <engram/operations/heads.hpp>
 #include <engram/operations/softmax.hpp>
 
@@ -47,7 +47,7 @@ struct dnc {
         int word = 16;                  // W, columns of a slot
         int read_heads = 4;             // R, reads of a step
         int write_heads = 1;            // H, writes of a step
-        std::string input = "all";      // all or held: what the heads see
+        memory_input input = "all";     // all or held: what the heads see
         bool read_before_write = true;  // the printed order; false: write, then read
         bool usage_gradient = false;    // through the write weights that usage counts
         double strength_offset = 0;     // added to the strengths before their softplus
@@ -57,7 +57,6 @@ struct dnc {
             require(word > 0, "memory.word: expected at least one column, got ", word);
             require(read_heads > 0, "memory.read_heads: expected at least one head, got ", read_heads);
             require(write_heads > 0, "memory.write_heads: expected at least one head, got ", write_heads);
-            check_interface(input);
         }
     };
     struct weights {

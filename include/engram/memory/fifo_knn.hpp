@@ -15,10 +15,10 @@
 // anything is learnt. From independent starts retrieval stays at chance (docs/results/mra.md). `tied_start` turns it
 // off.
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/knn.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
 #include <engram/operations/concatenate.hpp>
+#include <engram/operations/knn.hpp>
 
 namespace engram {
 

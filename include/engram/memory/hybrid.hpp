@@ -22,13 +22,14 @@
 #include <string>
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/knn.hpp>
+#include <engram/core/choice.hpp>
 #include <engram/memory/interface.hpp>
 #include <engram/memory/introspection.hpp>
 #include <engram/memory/lru_access.hpp>
+#include <engram/operations/affine.hpp>
 #include <engram/operations/concatenate.hpp>
 #include <engram/operations/heads.hpp>
+#include <engram/operations/knn.hpp>
 #include <engram/operations/slots.hpp>
 #include <engram/operations/softmax.hpp>
 
@@ -38,25 +39,25 @@ struct hybrid {
     using role = memory_role;
 
     struct settings {
-        std::string reads = "age,content,nearest";  // which of the three
-        int slots = 64;                             // L, writes that are kept
-        int heads = 1;                              // R, reads of a step, each with a mixture of its own
-        std::string input = "all";                  // all or held: what reads are made of
-        std::string values = "held";                // held, observed or all: what of a write is read
-        bool store_gradient = false;                // age and content: goes back through the writes of the unroll
-        bool gate = false;                          // columns of the context are let through by e
-        int hidden = 64;                            // age: units behind e; 0: a linear map
-        std::string order = "age";                  // age: age or position, what a logit belongs to
-        bool masked = true;                         // age: slots that were never written are left out
-        std::string attention = "softplus";         // age: softplus or softmax
-        bool bounded = false;                       // content: tanh of what is looked for
-        std::string cosine = "each";                // content: each or joint, norms guarded one by one or together
-        std::string sharpness = "learnt";           // content: learnt or one
-        int neighbours = 10;                        // nearest: K, slots that a read mixes
-        int key = 64;                               // nearest: columns of keys and queries
-        double epsilon = 1e-3;                      // nearest: added to squared distances
-        bool jumpy = true;                          // nearest: keys are recomputed, so that they learn
-        bool tied_start = true;                     // nearest: queries start as keys, blind to h
+        std::string reads = "age,content,nearest";          // which of the three
+        int slots = 64;                                     // L, writes that are kept
+        int heads = 1;                                      // R, reads of a step, each with a mixture of its own
+        memory_input input = "all";                         // all or held: what reads are made of
+        choice<"held", "observed", "all"> values = "held";  // held, observed or all: what of a write is read
+        bool store_gradient = false;              // age and content: goes back through the writes of the unroll
+        bool gate = false;                        // columns of the context are let through by e
+        int hidden = 64;                          // age: units behind e; 0: a linear map
+        choice<"age", "position"> order = "age";  // age: age or position, what a logit belongs to
+        bool masked = true;                       // age: slots that were never written are left out
+        choice<"softplus", "softmax"> attention = "softplus";  // age: softplus or softmax
+        bool bounded = false;                                  // content: tanh of what is looked for
+        choice<"each", "joint"> cosine = "each";       // content: each or joint, norms guarded one by one or together
+        choice<"learnt", "one"> sharpness = "learnt";  // content: learnt or one
+        int neighbours = 10;                           // nearest: K, slots that a read mixes
+        int key = 64;                                  // nearest: columns of keys and queries
+        double epsilon = 1e-3;                         // nearest: added to squared distances
+        bool jumpy = true;                             // nearest: keys are recomputed, so that they learn
+        bool tied_start = true;                        // nearest: queries start as keys, blind to h
 
         bool has(const char* read) const { return place(read) < static_cast<int>(chosen().size()); }
         int place(const char* read) const {
@@ -81,13 +82,7 @@ struct hybrid {
             }
             require(slots > 0, "memory.slots: expected at least one slot, got ", slots);
             require(heads > 0, "memory.heads: expected at least one head, got ", heads);
-            check_interface(input);
-            require_known("memory.values", values, std::vector<std::string>{"held", "observed", "all"});
             require(hidden >= 0, "memory.hidden: expected a number of units, or 0 for a linear layer, got ", hidden);
-            require_known("memory.order", order, std::vector<std::string>{"age", "position"});
-            require_known("memory.attention", attention, std::vector<std::string>{"softplus", "softmax"});
-            require_known("memory.cosine", cosine, std::vector<std::string>{"each", "joint"});
-            require_known("memory.sharpness", sharpness, std::vector<std::string>{"learnt", "one"});
             require(neighbours > 0, "memory.neighbours: expected at least one neighbour, got ", neighbours);
             require(key > 0, "memory.key: expected at least one column, got ", key);
             require(epsilon > 0, "memory.epsilon: expected a positive number, got ", epsilon);

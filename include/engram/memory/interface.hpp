@@ -7,24 +7,23 @@
 #include <string>
 #include <vector>
 
+#include <engram/core/choice.hpp>
 #include <engram/model/slots.hpp>
 #include <engram/operations/concatenate.hpp>
 
 namespace engram {
 
-/// Throws unless `memory.input` is one of its two words.
-inline void check_interface(const std::string& input) {
-    require_known("memory.input", input, std::vector<std::string>{"all", "held"});
-}
+/// What the heads of a memory see: what is observed and what the controller holds, or what it holds alone.
+using memory_input = choice<"all", "held">;
 
 /// Columns that the maps see: of [observed, held] ("all"), or of the held part alone ("held", the text of facts 4.2).
-inline int interface_width(const std::string& input, memory_sizes z) {
+inline int interface_width(memory_input input, memory_sizes z) {
     return input == "all" ? z.observed + z.held : z.held;
 }
 
 /// What the maps see: both parts, or the held one.
 template <class Var>
-std::vector<Var> interface_inputs(const std::string& input, const std::vector<Var>& both) {
+std::vector<Var> interface_inputs(memory_input input, const std::vector<Var>& both) {
     return input == "all" ? both : std::vector<Var>{both[1]};
 }
 

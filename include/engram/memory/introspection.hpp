@@ -19,8 +19,9 @@
 #include <string>
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
+#include <engram/core/choice.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/affine.hpp>
 #include <engram/operations/concatenate.hpp>
 #include <engram/operations/slots.hpp>
 
@@ -32,19 +33,17 @@ struct introspection {
     static constexpr bool replaces_held = true;
 
     struct settings {
-        int slots = 25;                      // L, writes that are kept
-        int heads = 5;                       // R, reads of a step
-        int hidden = 64;                     // units behind h; 0: a linear map
-        std::string order = "age";           // age or position
-        bool masked = false;                 // slots that were never written are left out
-        std::string attention = "softplus";  // softplus or softmax
+        int slots = 25;                                        // L, writes that are kept
+        int heads = 5;                                         // R, reads of a step
+        int hidden = 64;                                       // units behind h; 0: a linear map
+        choice<"age", "position"> order = "age";               // age or position
+        bool masked = false;                                   // slots that were never written are left out
+        choice<"softplus", "softmax"> attention = "softplus";  // softplus or softmax
 
         void check() const {
             require(slots > 0, "memory.slots: expected at least one slot, got ", slots);
             require(heads > 0, "memory.heads: expected at least one head, got ", heads);
             require(hidden >= 0, "memory.hidden: expected a number of units, or 0 for a linear layer, got ", hidden);
-            require_known("memory.order", order, std::vector<std::string>{"age", "position"});
-            require_known("memory.attention", attention, std::vector<std::string>{"softplus", "softmax"});
         }
     };
     struct weights {

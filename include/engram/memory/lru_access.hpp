@@ -24,10 +24,11 @@
 #include <string>
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/least_used.hpp>
+#include <engram/core/choice.hpp>
 #include <engram/memory/interface.hpp>
+#include <engram/operations/affine.hpp>
 #include <engram/operations/heads.hpp>
+#include <engram/operations/least_used.hpp>
 #include <engram/operations/pick.hpp>
 #include <engram/operations/softmax.hpp>
 
@@ -37,14 +38,14 @@ struct lru_access {
     using role = memory_role;
 
     struct settings {
-        int slots = 125;                // N, rows of the memory
-        int word = 16;                  // W, columns of a slot
-        int heads = 5;                  // R, reads and as many writes
-        double decay = 0.95;            // of usage, a step
-        std::string input = "all";      // all or held: what the heads see
-        bool read_before_write = true;  // the printed order; false: write, then read
-        std::string gate = "linear";    // linear or parameter
-        std::string content = "own";    // own or key
+        int slots = 125;                                // N, rows of the memory
+        int word = 16;                                  // W, columns of a slot
+        int heads = 5;                                  // R, reads and as many writes
+        double decay = 0.95;                            // of usage, a step
+        memory_input input = "all";                     // all or held: what the heads see
+        bool read_before_write = true;                  // the printed order; false: write, then read
+        choice<"linear", "parameter"> gate = "linear";  // linear or parameter
+        choice<"own", "key"> content = "own";           // own or key
 
         void check() const {
             require(slots > 0, "memory.slots: expected at least one slot, got ", slots);
@@ -53,9 +54,6 @@ struct lru_access {
             require(heads <= slots, "memory.heads: ", heads, " heads write to ", heads,
                     " different slots, but memory.slots is ", slots);
             require(decay >= 0 && decay <= 1, "memory.decay: expected a number from 0 to 1, got ", decay);
-            check_interface(input);
-            require_known("memory.gate", gate, std::vector<std::string>{"linear", "parameter"});
-            require_known("memory.content", content, std::vector<std::string>{"own", "key"});
         }
     };
     struct weights {

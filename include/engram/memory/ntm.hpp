@@ -24,10 +24,11 @@
 #include <string>
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/ntm_address.hpp>
+#include <engram/core/choice.hpp>
 #include <engram/memory/interface.hpp>
+#include <engram/operations/affine.hpp>
 #include <engram/operations/concatenate.hpp>
+#include <engram/operations/ntm_address.hpp>
 #include <engram/operations/pick.hpp>
 
 namespace engram {
@@ -36,23 +37,20 @@ struct ntm {
     using role = memory_role;
 
     struct settings {
-        int slots = 128;                 // N, rows of the memory
-        int word = 20;                   // W, columns of a slot
-        int read_heads = 1;              // R, reads of a step
-        int write_heads = 1;             // H, writes of a step
-        std::string input = "all";       // all or held: what the heads see
-        bool read_before_write = true;   // the printed order; false: write, then read
-        std::string start = "constant";  // constant or learned: the memory of a new episode
-        std::string focus = "first";     // first (slot 0) or none: the weights of a new episode
+        int slots = 128;                                   // N, rows of the memory
+        int word = 20;                                     // W, columns of a slot
+        int read_heads = 1;                                // R, reads of a step
+        int write_heads = 1;                               // H, writes of a step
+        memory_input input = "all";                        // all or held: what the heads see
+        bool read_before_write = true;                     // the printed order; false: write, then read
+        choice<"constant", "learned"> start = "constant";  // constant or learned: the memory of a new episode
+        choice<"first", "none"> focus = "first";           // first (slot 0) or none: the weights of a new episode
 
         void check() const {
             require(slots > 0, "memory.slots: expected at least one slot, got ", slots);
             require(word > 0, "memory.word: expected at least one column, got ", word);
             require(read_heads > 0, "memory.read_heads: expected at least one head, got ", read_heads);
             require(write_heads > 0, "memory.write_heads: expected at least one head, got ", write_heads);
-            check_interface(input);
-            require_known("memory.start", start, std::vector<std::string>{"constant", "learned"});
-            require_known("memory.focus", focus, std::vector<std::string>{"first", "none"});
             require(
                 start == "learned" || focus == "first",
                 "memory.focus: without a focus a constant start leaves all slots alike for ever; expected first, or "

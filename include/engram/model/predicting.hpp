@@ -14,8 +14,8 @@
 #include <string>
 #include <utility>
 
-#include <engram/graph/ops/receive_gradient.hpp>
 #include <engram/model/acting.hpp>
+#include <engram/operations/receive_gradient.hpp>
 
 namespace engram {
 

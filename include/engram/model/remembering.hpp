@@ -19,11 +19,11 @@
 #include <utility>
 #include <vector>
 
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/receive_gradient.hpp>
 #include <engram/memory/no_memory.hpp>
 #include <engram/model/predicting.hpp>
+#include <engram/operations/affine.hpp>
 #include <engram/operations/pick.hpp>
+#include <engram/operations/receive_gradient.hpp>
 
 namespace engram {
 

@@ -14,8 +14,8 @@
 #include <engram/core/reflection.hpp>
 #include <engram/graph/graph.hpp>
 #include <engram/graph/image_shape.hpp>
-#include <engram/graph/ops/map.hpp>
 #include <engram/operations/clear_rows.hpp>
+#include <engram/operations/map.hpp>
 
 namespace engram {
 
@@ -190,10 +190,25 @@ template <class P>
 concept learner_policy = claims<P, learner_role> && has_settings<P> &&(can_learn<P> || can_infer<P>);
 // [learner]
 
-/// Clears every variable of a state at the rows whose episode begins with this step.
+/// Clears every variable of a state at the rows whose episode begins with this step. Each element of a list, such as a
+/// layer, is cleared by itself: the plan tells apart what operations do not tie together.
 template <class State, class Var>
 void reset_rows(State& state, const Var& reset) {
-    state = unflatten(state, clear_rows("reset", reset, flatten<Var>(state)));
+    std::vector<std::string> groups;
+    for_each_leaf(state, "", [&](const std::string& path, const Var&) {
+        std::size_t listed = path.size();
+        while (listed > 0 && !(path[listed - 1] >= '0' && path[listed - 1] <= '9')) --listed;
+        groups.push_back(path.substr(0, listed));
+    });
+    const std::vector<Var> leaves = flatten<Var>(state);
+    std::vector<Var> cleared;
+    for (std::size_t first = 0, last = 0; first < leaves.size(); first = last) {
+        std::vector<Var> together;
+        for (; last < leaves.size() && groups[last] == groups[first]; ++last) together.push_back(leaves[last]);
+        const std::string name = groups[first].empty() ? "reset" : message("reset.", groups[first]);
+        for (const Var& v : clear_rows(name, reset, together)) cleared.push_back(v);
+    }
+    state = unflatten(state, cleared);
 }
 
 }  // namespace engram

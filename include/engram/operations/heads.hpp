@@ -6,13 +6,14 @@
 //   mixture      shares [., H * K], K values [., H * N]     -> [., H * N]: sum over k of share h, k times value k of h
 //   fold_heads   start [., N], values [., H * N]            -> [., N]: one head after the other changes what is there
 //
-// Softmax and sums take heads as groups of columns (operations/softmax.hpp), maps as spread inputs (graph/ops/map.hpp).
+// Softmax and sums take heads as groups of columns (operations/softmax.hpp), maps as spread inputs
+// (operations/map.hpp).
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <engram/graph/ops/map.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/row_operation.hpp>
 
 namespace engram {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include <engram/graph/ops/map.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/pick.hpp>
 
 namespace engram {

@@ -8,7 +8,7 @@
 //   read_matrices  M [., H * N * W], q [., H * N]     -> [., H * W]: q_h^T M_h
 //
 // What a step does to such matrices besides (decay, gates of an entry) are maps, with one number a head spread over its
-// matrix. One matrix that all heads address is graph/ops/matrix_memory.hpp.
+// matrix. One matrix that all heads address is operations/matrix_memory.hpp.
 
 #include <string>
 

@@ -75,7 +75,7 @@ var<Backend> one_hot(const std::string& name, const var<Backend>& index, int cou
 }
 
 /// Row `index` [T, B, 1] of the table [count, width]. Where only affine maps read it, they multiply the table
-/// (graph/ops/table_product.hpp), and what is left to do here is to check the index.
+/// (operations/table_product.hpp), and what is left to do here is to check the index.
 template <class Backend>
 var<Backend> embed(const std::string& name, const var<Backend>& index, parameter table) {
     graph<Backend>& g = *index.owner;

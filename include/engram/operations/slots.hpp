@@ -14,7 +14,7 @@
 // Without a valid slot all weights are zero. Logits so low that softplus vanishes are weighed by the limit of the
 // formula, which is softmax, so that a sum is never zero (errata G3, G4).
 
-#include <engram/graph/ops/matrix_memory.hpp>
+#include <engram/operations/matrix_memory.hpp>
 #include <engram/operations/row_operation.hpp>
 
 namespace engram {

@@ -43,6 +43,7 @@ std::vector<setting> list_settings(const S& settings) {
                                   : std::is_integral_v<type>          ? setting_kind::integer
                                   : std::is_floating_point_v<type>    ? setting_kind::number
                                   : std::is_same_v<type, std::string> ? setting_kind::text
+                                  : is_choice<type>                   ? setting_kind::text
                                                                       : setting_kind::list;
         all.push_back({name, to_text(value), kind});
     });

@@ -25,15 +25,6 @@
 #include <engram/encoder/impala_resnet.hpp>
 #include <engram/encoder/mlp.hpp>
 #include <engram/encoder/small_conv.hpp>
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/attention.hpp>
-#include <engram/graph/ops/convolution.hpp>
-#include <engram/graph/ops/cpc.hpp>
-#include <engram/graph/ops/knn.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
-#include <engram/graph/ops/quantiles.hpp>
-#include <engram/graph/ops/returns.hpp>
 #include <engram/learner/memup.hpp>
 #include <engram/learner/ppo.hpp>
 #include <engram/learner/supervised.hpp>
@@ -45,13 +36,22 @@
 #include <engram/memory/memory_traces.hpp>
 #include <engram/memory/ntm.hpp>
 #include <engram/model/agent.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/attention.hpp>
 #include <engram/operations/clear_rows.hpp>
 #include <engram/operations/concatenate.hpp>
 #include <engram/operations/content_weights.hpp>
+#include <engram/operations/convolution.hpp>
+#include <engram/operations/cpc.hpp>
 #include <engram/operations/heads.hpp>
+#include <engram/operations/knn.hpp>
 #include <engram/operations/layer_norm.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/normalise.hpp>
 #include <engram/operations/pick.hpp>
+#include <engram/operations/quantiles.hpp>
+#include <engram/operations/returns.hpp>
 #include <engram/operations/softmax.hpp>
 
 /// The engine and the operations over one backend: EXTERN is `extern`, or nothing where they are compiled.
@@ -139,10 +139,10 @@
     EXTERN template struct row_operation<BACKEND, fold_rows<lru_access::count_use, 2>>;          \
     EXTERN template struct row_operation<BACKEND, write_slot_rows>;                              \
     EXTERN template struct row_operation<BACKEND, slot_attention_rows>;                          \
-    EXTERN template struct simple_operation<BACKEND, quantile_huber_kernel, double>;             \
+    EXTERN template struct row_operation<BACKEND, quantile_huber_rows>;                          \
     EXTERN template struct simple_operation<BACKEND, ntm_address_kernel, ntm_address_shape>;     \
     EXTERN template struct row_operation<BACKEND, atoms_rows>;                                   \
-    EXTERN template struct simple_operation<BACKEND, atom_summary_kernel, bool>;                 \
+    EXTERN template struct row_operation<BACKEND, atom_summary_rows>;                            \
     EXTERN template struct row_operation<BACKEND, largest_rows>;                                 \
     EXTERN template struct simple_operation<BACKEND, attention_kernel, attention_settings>;      \
     EXTERN template struct simple_operation<BACKEND, episode_step_kernel, int>;                  \

@@ -83,8 +83,8 @@ struct task_info {
     std::string unit = "episode reward";
     bool has_oracle = true;
     bool has_explorer = false;  // who plays without being told what is hidden (explorer.hpp)
-    bool seeks_goal = false;  // a reward above zero is a goal that was reached, and that stays for the episode
-    int revision = 1;         // of what an episode is; a checkpoint is of one revision
+    bool seeks_goal = false;    // a reward above zero is a goal that was reached, and that stays for the episode
+    int revision = 1;           // of what an episode is; a checkpoint is of one revision
 
     task_info& add_level(level_info level) {
         levels.push_back(level.name);

@@ -151,9 +151,8 @@ struct procedural_maze {
         look(place, who, through(), all);
         all.goal = all.goal || all.at(goal.x, goal.y);
         const auto passable = [&](int x, int y) { return !all.at(x, y) || !place.at(x, y).solid(); };
-        return explore_action(place, who, all, passable, [&](int x, int y) {
-            return all.goal ? x == goal.x && y == goal.y : !all.at(x, y);
-        });
+        return explore_action(place, who, all, passable,
+                              [&](int x, int y) { return all.goal ? x == goal.x && y == goal.y : !all.at(x, y); });
     }
 
     /// A closed maze of its size, the goal in its rows, the body and all spawn places on free ground.

@@ -32,14 +32,14 @@ struct device_step {
 /// What an environment's step fills for the next one.
 template <class Real>
 struct device_inputs {
-    device_rows<Real> last_action, last_reward, reset;
+    step_rows<Real> last_action, last_reward, reset;
 };
 
 /// Where a learner reads what one step began with and did, [B, 1] each; what it does not read is not wanted.
 template <class Real>
 struct device_record {
     device_inputs<Real> began;
-    device_rows<Real> action, reward, continues, log_probability, value;
+    step_rows<Real> action, reward, continues, log_probability, value;
 };
 
 /// Where a learner reads T steps; a null operand is not read.
@@ -68,7 +68,7 @@ struct act_row {
     Environment* rows;
     philox* random;
     device_step<Real>* steps;
-    device_rows<Real> log_policy, value;
+    step_rows<Real> log_policy, value;
     device_inputs<Real> to;
     device_record<Real> record;
     int* alarm;
@@ -109,7 +109,7 @@ struct act_row {
     }
 
 private:
-    ENGRAM_HD static void put(const device_rows<Real>& to, std::ptrdiff_t b, Real by) {
+    ENGRAM_HD static void put(const step_rows<Real>& to, std::ptrdiff_t b, Real by) {
         if (to.wanted()) *to.row(b) = by;
     }
 };
@@ -189,7 +189,7 @@ private:
         return o;
     }
     std::size_t size() const { return static_cast<std::size_t>(batch_); }
-    void fill(const device_rows<real>& input, real by) {
+    void fill(const step_rows<real>& input, real by) {
         if (!input.wanted()) return;
         const std::vector<real> numbers(size(), by);
         program_.executor().upload(numbers.data(), input.data, batch_);
@@ -212,7 +212,7 @@ private:
     device_environments<Backend, Environment> environments_;
     array<philox> random_;
     array<device_step<real>> steps_;
-    device_rows<real> log_policy_, value_, observation_;
+    step_rows<real> log_policy_, value_, observation_;
     device_inputs<real> inputs_;
     int* alarm_;
 };

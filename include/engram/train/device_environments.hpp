@@ -103,7 +103,7 @@ struct draw_panel_row {
 template <class Real>
 struct convert_pixels {
     const float* from;
-    device_rows<Real> to;
+    step_rows<Real> to;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         to.row(i / to.width)[i % to.width] = static_cast<Real>(from[i]);
     }
@@ -177,7 +177,7 @@ public:
         return pixels_.data();
     }
     /// The same, put into rows [B, pixels] of a model's input.
-    void observe(const device_rows<real>& to) {
+    void observe(const step_rows<real>& to) {
         const float* const pixels = observe();
         on_->launch("observe", std::ptrdiff_t{batch_} * to.width, convert_pixels<real>{pixels, to});
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <engram/core/aligned.hpp>
+#include <engram/core/choice.hpp>
 #include <engram/core/error.hpp>
 #include <engram/core/reflection.hpp>
 #include <engram/graph/parameters.hpp>
@@ -18,16 +19,15 @@
 namespace engram {
 
 struct optimiser_settings {
-    std::string kind = "adam";          // adam or rmsprop
-    double learning_rate = 3e-4;        // at the first step
-    double final_fraction = 1;          // of the learning rate at the last step; linear in between
-    double epsilon = 1e-4;              // adam: added to the root of the second moment; rmsprop: under the root
-    double beta1 = 0.9, beta2 = 0.999;  // adam
-    double decay = 0.99, momentum = 0;  // rmsprop
-    double clip = 40;                   // global norm of the gradient; 0: off
+    choice<"adam", "rmsprop"> kind = "adam";  // adam or rmsprop
+    double learning_rate = 3e-4;              // at the first step
+    double final_fraction = 1;                // of the learning rate at the last step; linear in between
+    double epsilon = 1e-4;                    // adam: added to the root of the second moment; rmsprop: under the root
+    double beta1 = 0.9, beta2 = 0.999;        // adam
+    double decay = 0.99, momentum = 0;        // rmsprop
+    double clip = 40;                         // global norm of the gradient; 0: off
 
     void check() const {
-        require_known("optimiser", kind, std::vector<std::string>{"adam", "rmsprop"});
         require(learning_rate >= 0, "optimiser.learning_rate: expected zero or more, got ", learning_rate);
         require(final_fraction >= 0 && final_fraction <= 1, "optimiser.final_fraction: expected a number in 0..1, got ",
                 final_fraction);

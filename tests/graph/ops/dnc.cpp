@@ -7,10 +7,10 @@
 #include <new>
 
 #include <engram/graph/check_gradients.hpp>
-#include <engram/graph/ops/dnc.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/dnc.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/softmax.hpp>
 
 namespace {

@@ -6,13 +6,13 @@
 
 #include <engram/core/circular.hpp>
 #include <engram/graph/check_gradients.hpp>
-#include <engram/graph/ops/dnc.hpp>
-#include <engram/graph/ops/loss.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/operations/clear_rows.hpp>
 #include <engram/operations/concatenate.hpp>
 #include <engram/operations/content_weights.hpp>
+#include <engram/operations/dnc.hpp>
 #include <engram/operations/heads.hpp>
+#include <engram/operations/loss.hpp>
 #include <engram/operations/normalise.hpp>
 #include <engram/operations/outer.hpp>
 #include <engram/operations/softmax.hpp>

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include <engram/graph/check_gradients.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/operations/layer_norm.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/softmax.hpp>
 
 using namespace engram;

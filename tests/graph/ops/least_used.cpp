@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <engram/graph/check_gradients.hpp>
-#include <engram/graph/ops/least_used.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
+#include <engram/operations/least_used.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/softmax.hpp>
 
 using namespace engram;

@@ -3,12 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <engram/graph/check_gradients.hpp>
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
-#include <engram/graph/ops/matrix_memory.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/affine.hpp>
 #include <engram/operations/concatenate.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
+#include <engram/operations/matrix_memory.hpp>
 #include <engram/operations/softmax.hpp>
 
 using namespace engram;

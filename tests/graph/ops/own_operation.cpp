@@ -7,8 +7,8 @@
 
 #include <engram/device/operations.hpp>
 #include <engram/graph/check_gradients.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/row_operation.hpp>
 #include <engram/operations/softmax.hpp>
 

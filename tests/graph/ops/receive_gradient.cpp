@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // A model cut in two programs: the gradient handed over at the cut gives the gradients of the model in one piece.
 
-#include "engram/graph/ops/receive_gradient.hpp"
+#include "engram/operations/receive_gradient.hpp"
 
 #include <doctest/doctest.h>
 
 #include <engram/controller/lstm.hpp>
 #include <engram/graph/check_gradients.hpp>
-#include <engram/graph/ops/affine.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/affine.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
 #include <engram/operations/softmax.hpp>
 
 using namespace engram;

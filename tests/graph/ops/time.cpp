@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <engram/graph/check_gradients.hpp>
-#include <engram/graph/ops/loss.hpp>
-#include <engram/graph/ops/map.hpp>
-#include <engram/graph/ops/time.hpp>
 #include <engram/graph/scan.hpp>
+#include <engram/operations/loss.hpp>
+#include <engram/operations/map.hpp>
+#include <engram/operations/previous.hpp>
 #include <engram/operations/softmax.hpp>
 
 using namespace engram;

@@ -9,7 +9,7 @@
 
 #include <engram/device/kernel.hpp>
 #include <engram/device/ops/table_product.hpp>
-#include <engram/graph/ops/affine.hpp>
+#include <engram/operations/affine.hpp>
 
 namespace engram {
 

@@ -8,7 +8,7 @@
 // and, if positions are rotary, turned.
 
 #include <engram/device/kernel.hpp>
-#include <engram/graph/ops/attention.hpp>
+#include <engram/operations/attention.hpp>
 
 namespace engram {
 
@@ -23,7 +23,7 @@ ENGRAM_HD int episode_start(const operand<Real>& reset, int t, std::ptrdiff_t b)
 /// to (+)= from times `scale`, every pair of columns (f, f + d/2) of a head turned by its step's angle, or back.
 template <class Real>
 struct turn_heads {
-    device_rows<Real> from, to;
+    step_rows<Real> from, to;
     operand<Real> reset;
     int batch, width;
     bool rotary, back;
@@ -41,7 +41,7 @@ struct turn_heads {
                        s = static_cast<Real>(back ? -std::sin(angle) : std::sin(angle));
             turned = within < half ? x[f] * c - x[f + half] * s : x[f] * s + x[f + half] * c;
         }
-        to.take(row, column, turned * scale);
+        to.put(row, column, turned * scale);
     }
 };
 
@@ -163,38 +163,6 @@ private:
     bool rotary;
     operand<real> x[2], dx[2], v, reset, d_v, y, d_y;
     numbers turned[2], weights, slopes, d_turned;
-};
-
-/// Steps since an episode began, or since the unroll did.
-template <class Real>
-struct count_steps {
-    operand<Real> reset;
-    device_rows<Real> out;
-    int batch, limit;
-    int* alarm;
-    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        const int t = static_cast<int>(i / batch), n = t - episode_start(reset, t, i % batch);
-        if (n >= limit) *alarm = 1;
-        *out.row(i) = static_cast<Real>(n);
-    }
-};
-
-template <device_backend Backend>
-struct episode_step_kernel<Backend> final : device_kernel<Backend> {
-    using real = typename Backend::real;
-
-    episode_step_kernel(const binder<Backend>& b, int most)
-        : device_kernel<Backend>(b),
-          limit(most),
-          reset(b.in(0)),
-          out(b.out(0)),
-          alarm(b.alarm(message("an episode has more than the ", most, " steps that have a position"))) {}
-    void forward(int, int) override {
-        this->launch(this->all_steps, 1, count_steps<real>{reset, {out, 0}, this->batch, limit, alarm});
-    }
-    int limit;
-    operand<real> reset, out;
-    int* alarm;
 };
 
 }  // namespace engram

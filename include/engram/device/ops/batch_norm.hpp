@@ -2,23 +2,23 @@
 // SPDX-License-Identifier: MIT
 
 // Batch normalisation on a device: a block a channel for its sums, a thread a number for the rest (equations and
-// running statistics: graph/ops/batch_norm.hpp).
+// running statistics: operations/batch_norm.hpp).
 
 #include <engram/device/kernel.hpp>
-#include <engram/graph/ops/batch_norm.hpp>
+#include <engram/operations/batch_norm.hpp>
 
 namespace engram {
 
 /// Numbers of one channel over all pixels of all rows, and the channel's statistics.
 template <class Real>
 struct channel_numbers {
-    device_rows<Real> x;
+    step_rows<Real> x;
     int channels, rows;
     Real *mean, *inverse;
 
     ENGRAM_HD int pixels() const { return x.width / channels; }
     ENGRAM_HD int count() const { return rows * pixels(); }
-    static ENGRAM_HD Real at(const device_rows<Real>& of, int i, int pixels, int channels, int c) {
+    static ENGRAM_HD Real at(const step_rows<Real>& of, int i, int pixels, int channels, int c) {
         return of.row(i / pixels)[i % pixels * channels + c];
     }
 };
@@ -34,7 +34,7 @@ struct measure_channel {
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int c) const {
         const int n = all.count(), pixels = all.pixels(), channels = all.channels;
-        const device_rows<Real> x = all.x;
+        const step_rows<Real> x = all.x;
         const auto at = [=](int i) { return channel_numbers<Real>::at(x, i, pixels, channels, c); };
         const Real mean = block_sum(block, n, at) / Real(n);
         const Real variance = block_sum(block, n, [=](int i) { return (at(i) - mean) * (at(i) - mean); }) / Real(n);
@@ -70,7 +70,7 @@ template <class Real>
 struct normalise_channels {
     channel_numbers<Real> all;
     const Real *scale, *offset;
-    device_rows<Real> y;
+    step_rows<Real> y;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t row = i / y.width, column = i % y.width, c = column % all.channels;
         y.row(row)[column] = (all.x.row(row)[column] - all.mean[c]) * (all.inverse[c] * scale[c]) + offset[c];
@@ -82,16 +82,16 @@ template <class Real>
 struct channel_slopes {
     static constexpr int lanes = 128;
     channel_numbers<Real> all;
-    device_rows<Real> dy;
+    step_rows<Real> dy;
     Real *first, *second;
     operand<Real> d_scale, d_offset;
     bool add;
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int c) const {
         const int n = all.count(), pixels = all.pixels(), channels = all.channels;
-        const device_rows<Real> x = all.x, slope = dy;
+        const step_rows<Real> x = all.x, slope = dy;
         const Real mean = all.mean[c], inverse = all.inverse[c];
-        const auto at = [=](const device_rows<Real>& of, int i) {
+        const auto at = [=](const step_rows<Real>& of, int i) {
             return channel_numbers<Real>::at(of, i, pixels, channels, c);
         };
         const Real alone = block_sum(block, n, [=](int i) { return at(slope, i); });
@@ -113,12 +113,12 @@ struct normalise_channels_gradient {
     channel_numbers<Real> all;
     const Real *scale, *first, *second;
     Real share;  // 1 / numbers of a channel, or zero where the statistics are constants
-    device_rows<Real> dy, dx;
+    step_rows<Real> dy, dx;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t row = i / dx.width, column = i % dx.width, c = column % all.channels;
         const Real normal = (all.x.row(row)[column] - all.mean[c]) * all.inverse[c];
         const Real slope = dy.row(row)[column] - first[c] * share - normal * (second[c] * share);
-        dx.take(row, column, all.inverse[c] * scale[c] * slope);
+        dx.put(row, column, all.inverse[c] * scale[c] * slope);
     }
 };
 

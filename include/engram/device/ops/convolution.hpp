@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Convolutions, pooling and up-sampling on a device (meaning: graph/ops/convolution.hpp).
+// Convolutions, pooling and up-sampling on a device (meaning: operations/convolution.hpp).
 //
 // Computed directly, without copies of windows. Where the filters come in fours a thread holds a tile of the result
 // (convolution_tiles.hpp), elsewhere one number; a window that covers the whole image is a matrix product.
@@ -11,7 +11,7 @@
 #include <engram/device/kernel.hpp>
 #include <engram/device/ops/affine.hpp>
 #include <engram/device/ops/convolution_tiles.hpp>
-#include <engram/graph/ops/convolution.hpp>
+#include <engram/operations/convolution.hpp>
 
 namespace engram {
 
@@ -20,7 +20,7 @@ template <class Real>
 struct convolve_pixel {
     convolution_geometry s;
     const Real *weight, *bias;
-    device_rows<Real> x, y;
+    step_rows<Real> x, y;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t image = i / y.width;
         const int at = static_cast<int>(i % y.width), f = at % s.filters, pixel = at / s.filters;
@@ -35,7 +35,7 @@ struct convolve_pixel {
                 const Real* const w = weight + std::ptrdiff_t{ky * s.kernel + kx} * s.channels * s.filters + f;
                 for (int c = 0; c < s.channels; ++c) sum += in[c] * w[std::ptrdiff_t{c} * s.filters];
             }
-        y.take(image, at, sum);
+        y.put(image, at, sum);
     }
 };
 
@@ -45,7 +45,7 @@ template <class Real>
 struct convolve_back {
     convolution_geometry s;
     const Real *weight, *bias;
-    device_rows<Real> y, x;
+    step_rows<Real> y, x;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t image = i / x.width;
         const int at = static_cast<int>(i % x.width), c = at % s.channels, pixel = at / s.channels;
@@ -60,7 +60,7 @@ struct convolve_back {
                 const Real* const w = weight + (std::ptrdiff_t{ky * s.kernel + kx} * s.channels + c) * s.filters;
                 for (int f = 0; f < s.filters; ++f) sum += out[f] * w[f];
             }
-        x.take(image, at, sum);
+        x.put(image, at, sum);
     }
 };
 
@@ -69,7 +69,7 @@ template <class Real>
 struct window_weight_gradient {
     static constexpr int lanes = 128;
     convolution_geometry s;
-    device_rows<Real> x, dy;
+    step_rows<Real> x, dy;
     int images;
     Real* dw;
     bool accumulate;
@@ -78,7 +78,7 @@ struct window_weight_gradient {
         const int f = index % s.filters, c = index / s.filters % s.channels, tap = index / s.filters / s.channels;
         const int ky = tap / s.kernel - s.top, kx = tap % s.kernel - s.left, pixels = s.out_height * s.out_width;
         const convolution_geometry g = s;
-        const device_rows<Real> from = x, slope = dy;
+        const step_rows<Real> from = x, slope = dy;
         const Real sum = block_sum(block, images * pixels, [=](int i) {
             const int image = i / pixels, pixel = i % pixels;
             const int row = pixel / g.out_width * g.stride + ky, column = pixel % g.out_width * g.stride + kx;
@@ -138,7 +138,7 @@ private:
 
     /// To the windows' sums, or (`send`) back from them to the image; `plus` is a bias.
     void run(bool send, const real* plus, const operand<real>& from, const operand<real>& to, int t, int steps) {
-        const device_rows<real> in(from, t), out(to, t);
+        const step_rows<real> in(from, t), out(to, t);
         const int rows = steps * this->batch;
         if (affine && !(send && plus)) {
             if (plus) this->launch(steps, to.width, start_affine<real>{out, plus});
@@ -166,7 +166,7 @@ private:
     void weight_gradients(int t, int steps, bool add) {
         if (!dy || !dw) return;
         const int images = steps * this->batch;
-        const device_rows<real> image(transposed ? dy : x, t), filtered(transposed ? x : dy, t);
+        const step_rows<real> image(transposed ? dy : x, t), filtered(transposed ? x : dy, t);
         if (affine)
             this->on->product(this->name, {image.data, image.stride, true}, {filtered.data, filtered.stride},
                               dw.accumulate || add, dw.data, dw.stride, image.width, filtered.width, images);
@@ -186,7 +186,7 @@ private:
         add_slices(bias_partial, db.width, slices, db, add);
     }
     template <int In>
-    void sum_in_slices(const device_rows<real>& image, const device_rows<real>& filtered, int images, bool add) {
+    void sum_in_slices(const step_rows<real>& image, const step_rows<real>& filtered, int images, bool add) {
         using slice = weight_gradient_slice<real, In>;
         const gradient_slices split = slices_of(In, images);
         this->on->launch_blocks(this->name, std::ptrdiff_t{split.slices} * shape.kernel * shape.kernel * split.parts,
@@ -227,7 +227,7 @@ struct pooling_geometry {
 template <class Real>
 struct pool_windows {
     pooling_geometry s;
-    device_rows<Real> x, y;
+    step_rows<Real> x, y;
     std::uint8_t* taps;  // [images, outputs], or null
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t image = i / y.width;
@@ -252,7 +252,7 @@ struct pool_windows {
 template <class Real>
 struct pool_gradient {
     pooling_geometry s;
-    device_rows<Real> dy, dx;
+    step_rows<Real> dy, dx;
     const std::uint8_t* taps;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t image = i / dx.width;
@@ -267,7 +267,7 @@ struct pool_gradient {
             const std::ptrdiff_t out = (std::ptrdiff_t{oy} * s.out_width + ox) * s.channels + c;
             if (taps[image * dy.width + out] == tap) sum += dy.row(image)[out];
         }
-        dx.take(image, at, sum);
+        dx.put(image, at, sum);
     }
 };
 
@@ -301,7 +301,7 @@ private:
 template <class Real>
 struct repeat_pixels {
     int width, channels;
-    device_rows<Real> small, large;
+    step_rows<Real> small, large;
     bool back;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t image = i / small.width;
@@ -309,7 +309,7 @@ struct repeat_pixels {
         const std::ptrdiff_t line = std::ptrdiff_t{2} * width * channels;
         Real* const to = large.row(image) + 2 * (pixel / width) * line + 2 * (pixel % width) * channels + c;
         if (back)
-            small.take(image, at, (to[0] + to[channels]) + (to[line] + to[line + channels]));
+            small.put(image, at, (to[0] + to[channels]) + (to[line] + to[line + channels]));
         else
             to[0] = to[channels] = to[line] = to[line + channels] = small.row(image)[at];
     }

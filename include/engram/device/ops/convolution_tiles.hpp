@@ -54,7 +54,7 @@ ENGRAM_HD quad<Real> load(const Real* from, bool there) {
 
 /// Rows that can be read four numbers at a time.
 template <class Real>
-bool in_fours(const device_rows<Real>& x) {
+bool in_fours(const step_rows<Real>& x) {
     return x.stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(x.data) % sizeof(quad<Real>) == 0;
 }
 /// The same of weights, whose rows are as long as there are filters.
@@ -74,7 +74,7 @@ template <class Real, int In>
 struct convolve_tile {
     convolution_geometry s;
     const Real *weight, *bias;
-    device_rows<Real> x, y;
+    step_rows<Real> x, y;
 
     static int launches(const convolution_geometry& s) { return s.out_height * fours(s.out_width) * (s.filters / 4); }
 
@@ -108,7 +108,7 @@ struct convolve_tile {
             }
         }
         for (int p = 0; p < 4 && tile + p < s.out_width; ++p)
-            for (int q = 0; q < 4; ++q) y.take(image, (row * s.out_width + tile + p) * s.filters + f + q, sum[p][q]);
+            for (int q = 0; q < 4; ++q) y.put(image, (row * s.out_width + tile + p) * s.filters + f + q, sum[p][q]);
     }
 };
 
@@ -118,7 +118,7 @@ template <class Real, int Out>
 struct convolve_back_tile {
     convolution_geometry s;
     const Real *weight, *bias;
-    device_rows<Real> y, x;
+    step_rows<Real> y, x;
 
     static int launches(const convolution_geometry& s) {
         return s.height * s.stride * fours((s.width + s.stride - 1) / s.stride) * (s.channels / Out);
@@ -157,7 +157,7 @@ struct convolve_back_tile {
         }
         for (int p = 0; p < 4 && first + p * s.stride < s.width; ++p)
             for (int j = 0; j < Out; ++j)
-                x.take(image, (row * s.width + first + p * s.stride) * s.channels + c + j, sum[p][j]);
+                x.put(image, (row * s.width + first + p * s.stride) * s.channels + c + j, sum[p][j]);
     }
 };
 
@@ -181,7 +181,7 @@ struct weight_gradient_slice {
     static constexpr int lanes = 128, scratch = In * 4 * lanes;
     convolution_geometry s;
     gradient_slices split;
-    device_rows<Real> x, dy;
+    step_rows<Real> x, dy;
     int rows;  // of outputs, over all images
     Real* partial;
 

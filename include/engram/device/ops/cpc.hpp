@@ -8,7 +8,7 @@
 // those of the inputs. Scores between episodes are computed and left out.
 
 #include <engram/device/kernel.hpp>
-#include <engram/graph/ops/cpc.hpp>
+#include <engram/operations/cpc.hpp>
 
 namespace engram {
 

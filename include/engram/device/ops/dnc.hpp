@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT
 
 // Allocation and temporal links of a DNC on a device (equations: kernels/dnc_allocate.hpp and kernels/dnc_link.hpp;
-// what is kept: graph/ops/dnc.hpp).
+// what is kept: operations/dnc.hpp).
 //
 // A slot's place in the order of usage is the number of slots before it, which every lane counts for itself; the
 // cumulative product is short and one lane's. Links are updated a thread an entry and read by batched products.
 
 #include <engram/device/kernel.hpp>
-#include <engram/graph/ops/dnc.hpp>
+#include <engram/operations/dnc.hpp>
 
 namespace engram {
 
@@ -17,7 +17,7 @@ namespace engram {
 template <class Real>
 struct allocate_rows {
     static constexpr int lanes = 32;
-    device_rows<Real> usage, out;
+    step_rows<Real> usage, out;
     int* order;  // [rows, N]
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int row) const {
@@ -49,7 +49,7 @@ struct allocate_rows {
 template <class Real>
 struct allocate_gradient {
     static constexpr int lanes = 32;
-    device_rows<Real> usage, d_out, d_usage;
+    step_rows<Real> usage, d_out, d_usage;
     const int* order;
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int row) const {
@@ -57,7 +57,7 @@ struct allocate_gradient {
         const Real *const u = usage.row(row), *const slope = d_out.row(row);
         const int* const slots = order + std::ptrdiff_t{row} * N;
         Real* const products = block.scratch;
-        const device_rows<Real> to = d_usage;
+        const step_rows<Real> to = d_usage;
         block_for(block, 1, [=](int) {
             constexpr Real epsilon = static_cast<Real>(allocation_epsilon);
             Real product = 1, behind = 0;
@@ -67,7 +67,7 @@ struct allocate_gradient {
             }
             for (int j = N; j-- > 0;) {
                 const int n = slots[j];
-                to.take(row, n, (1 - epsilon) * products[j] * (behind - slope[n]));
+                to.put(row, n, (1 - epsilon) * products[j] * (behind - slope[n]));
                 behind = slope[n] * (1 - epsilon) * (1 - u[n]) + (epsilon + (1 - epsilon) * u[n]) * behind;
             }
         });
@@ -103,41 +103,6 @@ private:
 
 // --- temporal links ---
 
-template <class Real>
-struct link_forget_rows {
-    device_rows<Real> reset;
-    Real* links;
-    char* begins;
-    std::ptrdiff_t size;
-    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        const std::ptrdiff_t b = i / size;
-        if (!(*reset.row(b) > Real(0.5))) return;
-        links[i] = 0;
-        if (i % size == 0) begins[b] = 1;
-    }
-};
-
-template <device_backend Backend>
-struct link_forget_kernel<Backend> final : device_kernel<Backend> {
-    using real = typename Backend::real;
-    using matrices = typename link_matrices_of<Backend>::type;
-
-    link_forget_kernel(const binder<Backend>& b, dnc_link l)
-        : device_kernel<Backend>(b),
-          size(std::ptrdiff_t{l.slots} * l.slots),
-          reset(b.in(0)),
-          link(b.bound_resource(l.resource)) {}
-    void forward(int t, int steps) override {
-        auto& links = static_cast<matrices&>(**link);
-        for (int s = t; s < t + steps; ++s)
-            this->on->launch(this->name, this->batch * size,
-                             link_forget_rows<real>{{reset, s}, links.link(0), links.begins(), size});
-    }
-    std::ptrdiff_t size;
-    operand<real> reset;
-    std::shared_ptr<resource>* link;
-};
-
 /// The link that a step enters with, where it is kept: zero if the step begins an episode, the resource's at first.
 template <class Real>
 struct link_enter {
@@ -168,7 +133,7 @@ template <class Real>
 struct link_step {
     const Real* from;
     Real* to;
-    device_rows<Real> written, precedence;
+    step_rows<Real> written, precedence;
     int slots;
     ENGRAM_HD void operator()(std::ptrdiff_t at) const {
         const std::ptrdiff_t size = std::ptrdiff_t{slots} * slots, b = at / size;
@@ -182,7 +147,7 @@ struct link_step {
 template <class Real>
 struct link_slopes {
     const Real *from, *d_link;
-    device_rows<Real> written, precedence, d_written, d_precedence;
+    step_rows<Real> written, precedence, d_written, d_precedence;
     int slots;
     ENGRAM_HD void operator()(std::ptrdiff_t at) const {
         const int N = slots, n = static_cast<int>(at % N);
@@ -195,8 +160,8 @@ struct link_slopes {
             to_written += d_link[row] * (p[m] - from[row]) - d_link[column] * from[column];
             to_precedence += d_link[column] * w[m];
         }
-        if (d_written.wanted()) d_written.take(b, n, to_written);
-        if (d_precedence.wanted()) d_precedence.take(b, n, to_precedence);
+        if (d_written.wanted()) d_written.put(b, n, to_written);
+        if (d_precedence.wanted()) d_precedence.put(b, n, to_precedence);
     }
 };
 
@@ -204,7 +169,7 @@ struct link_slopes {
 template <class Real>
 struct link_step_gradient {
     Real* d_link;
-    device_rows<Real> written;
+    step_rows<Real> written;
     const char* begun;
     int slots;
     ENGRAM_HD void operator()(std::ptrdiff_t at) const {

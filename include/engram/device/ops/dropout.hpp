@@ -4,14 +4,14 @@
 // dropout on a device: a thread four numbers of a row, which share a Philox block, dropped as on the host.
 
 #include <engram/device/kernel.hpp>
-#include <engram/graph/ops/dropout.hpp>
+#include <engram/operations/dropout.hpp>
 
 namespace engram {
 
 /// to (+)= what is kept of from, scaled.
 template <class Real>
 struct drop_numbers {
-    device_rows<Real> from, to;
+    step_rows<Real> from, to;
     const std::uint64_t* replay;
     std::uint32_t key, threshold;
     Real scale;
@@ -25,7 +25,7 @@ struct drop_numbers {
             key, static_cast<std::uint32_t>(*replay >> 32));
         for (int k = 0; k < 4 && 4 * group + k < to.width; ++k) {
             const int column = 4 * group + k;
-            to.take(row, column, bits.word[k] >= threshold ? from.row(row)[column] * scale : Real(0));
+            to.put(row, column, bits.word[k] >= threshold ? from.row(row)[column] * scale : Real(0));
         }
     }
 };

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The FIFO k-NN memory on a device (equations: kernels/knn.hpp; meaning: graph/ops/knn.hpp).
+// The FIFO k-NN memory on a device (equations: kernels/knn.hpp; meaning: operations/knn.hpp).
 //
 // A read is one launch and its gradient another (knn_read.hpp). A copy of what was found is kept for every read
 // (t, b, j), so that no two reads share a row and no thread waits for another; the host keeps one for every entry. Rows
@@ -10,7 +10,7 @@
 #include <engram/device/kernel.hpp>
 #include <engram/device/ops/affine.hpp>
 #include <engram/device/ops/knn_read.hpp>
-#include <engram/graph/ops/knn.hpp>
+#include <engram/operations/knn.hpp>
 
 namespace engram {
 
@@ -18,7 +18,7 @@ namespace engram {
 
 template <class Real>
 struct knn_forget_rows {
-    device_rows<Real> reset;
+    step_rows<Real> reset;
     std::int64_t* written;
     int batch, steps;
     ENGRAM_HD void operator()(std::ptrdiff_t b) const {
@@ -45,7 +45,7 @@ struct knn_forget_kernel<Backend> final : device_kernel<Backend> {
 template <class Real>
 struct knn_write_rows {
     static constexpr int lanes = 128;
-    device_rows<Real> content, key;
+    step_rows<Real> content, key;
     knn_ring<Real> rings;
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int b) const {

@@ -49,7 +49,7 @@ struct knn_read_rows {
     }
 
     knn_ring<Real> rings;
-    device_rows<Real> query, weight, when, read;
+    step_rows<Real> query, weight, when, read;
     knn_reads<Real> to;
     const Real *key_weight, *key_bias;  // [C, D], [D]; null: cached keys serve as they are
     Real* far;                          // [B, N], or null
@@ -227,7 +227,7 @@ struct knn_read_gradient_rows {
     using sums = shared_sums<lanes>;
     static int scratch(int neighbours) { return sums::share_numbers + neighbours; }
 
-    device_rows<Real> query, weight, d_read, d_query;
+    step_rows<Real> query, weight, d_read, d_query;
     knn_reads<Real> reads;
     Real* d_keys;  // [B, K, D], or null
     int content_width, key_width, value_offset;
@@ -251,7 +251,7 @@ struct knn_read_gradient_rows {
             for (int j = 0; j < found; ++j) mean += w[j] * slope[j];
             for (int j = 0; j < found; ++j) slope[j] = 2 * w[j] * (mean - slope[j]) / (e + distance[j]);
         });
-        const device_rows<Real> dq = d_query;
+        const step_rows<Real> dq = d_query;
         Real* const dk = d_keys ? d_keys + first * D : nullptr;
         block_for(block, D, [=](int i) {
             Real sum = 0;
@@ -260,7 +260,7 @@ struct knn_read_gradient_rows {
                 sum += by;
                 if (dk) dk[std::ptrdiff_t{j} * D + i] = -by;
             }
-            if (dq.wanted()) dq.take(b, i, sum);
+            if (dq.wanted()) dq.put(b, i, sum);
         });
     }
 };

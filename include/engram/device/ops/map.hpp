@@ -6,14 +6,14 @@
 // take a constant such as 0.5 in their own type, and a device is many times slower in double.
 
 #include <engram/device/kernel.hpp>
-#include <engram/graph/ops/map.hpp>
+#include <engram/operations/map.hpp>
 
 namespace engram {
 
 template <class Real, class Functor, int N, int M>
 struct map_forward {
     Functor functor;
-    device_rows<Real> in[N], out[M];
+    step_rows<Real> in[N], out[M];
     int width, serves[N];
 
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
@@ -35,7 +35,7 @@ private:
 template <class Real, class Functor, int N, int M, bool Across>
 struct map_backward {
     Functor functor;
-    device_rows<Real> in[N], d_in[N], d_out[M];
+    step_rows<Real> in[N], d_in[N], d_out[M];
     int width, serves[N];
     unsigned sent;
     int columns;  // with Across: those of the input
@@ -51,11 +51,11 @@ struct map_backward {
                 for (int k = 0; k < N; ++k) total[k] += slopes[k];
             }
             for (int k = 0; k < N; ++k)
-                if (sent >> k & 1u) d_in[k].take(row, column, total[k]);
+                if (sent >> k & 1u) d_in[k].put(row, column, total[k]);
         } else {
             find(i / width, i % width, slopes, std::make_index_sequence<N>{});
             for (int k = 0; k < N; ++k)
-                if (sent >> k & 1u) d_in[k].take(i / width, i % width, slopes[k]);
+                if (sent >> k & 1u) d_in[k].put(i / width, i % width, slopes[k]);
         }
     }
 

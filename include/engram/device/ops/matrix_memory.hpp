@@ -9,8 +9,8 @@
 
 #include <engram/device/kernel.hpp>
 #include <engram/device/shared_sums.hpp>
-#include <engram/graph/ops/least_used.hpp>
-#include <engram/graph/ops/matrix_memory.hpp>
+#include <engram/operations/least_used.hpp>
+#include <engram/operations/matrix_memory.hpp>
 
 namespace engram {
 
@@ -24,7 +24,7 @@ ENGRAM_HD Real cosine_divisor(Real key, Real row) {
 /// What the threads of both cosines share; norms of the H keys and N rows of each memory, [rows, H + N].
 template <class Real, bool Joint>
 struct cosine_rows {
-    device_rows<Real> memory, keys, cosine;
+    step_rows<Real> memory, keys, cosine;
     int slots, word, heads;
     Real* norms;
 
@@ -72,7 +72,7 @@ struct cosine_to_keys {
     static int scratch(int slots) { return sums::share_numbers + slots; }
 
     cosine_rows<Real, Joint> all;
-    device_rows<Real> d_cosine, d_keys;
+    step_rows<Real> d_cosine, d_keys;
 
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int index) const {
@@ -86,10 +86,10 @@ struct cosine_to_keys {
         block_for(block, N, [=](int n) { scaled[n] = d[n] / rows.divisor(row, h, n); });
         const Real shrink =
             block_sum(block, N, [=](int n) { return rows.shrinking(scaled[n], cosine[n], own, norm[rows.heads + n]); });
-        const device_rows<Real> to = d_keys;
+        const step_rows<Real> to = d_keys;
         sums::add_up(
             block, block.scratch, W, N, [=](int i, int n) { return scaled[n] * memory[std::ptrdiff_t{n} * W + i]; },
-            [=](int i, Real sum) { to.take(row, std::ptrdiff_t{h} * W + i, sum - shrink * key[i]); });
+            [=](int i, Real sum) { to.put(row, std::ptrdiff_t{h} * W + i, sum - shrink * key[i]); });
     }
 };
 
@@ -97,7 +97,7 @@ struct cosine_to_keys {
 template <class Real, bool Joint>
 struct cosine_to_memory {
     cosine_rows<Real, Joint> all;
-    device_rows<Real> d_cosine, d_memory;
+    step_rows<Real> d_cosine, d_memory;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t row = i / d_memory.width;
         const int at = static_cast<int>(i % d_memory.width), n = at / all.word, c = at % all.word;
@@ -109,7 +109,7 @@ struct cosine_to_memory {
             sum += scaled * all.key(row, h)[c];
             shrink += all.shrinking(scaled, all.cosine.row(row)[place], own, all.norm(row)[h]);
         }
-        d_memory.take(row, at, sum - shrink * all.memory.row(row)[at]);
+        d_memory.put(row, at, sum - shrink * all.memory.row(row)[at]);
     }
 };
 
@@ -200,7 +200,7 @@ struct weighted_read_kernel<Backend> final : device_kernel<Backend> {
 /// What the threads of erase_add share; slopes: of the memory (0), the weights (1) and the erasures (2).
 template <class Real>
 struct erase_add_rows {
-    device_rows<Real> memory, weights, erase, add, out;
+    step_rows<Real> memory, weights, erase, add, out;
     int slots, word, heads;
 
     ENGRAM_HD Real kept(std::ptrdiff_t row, int n, int c, int but) const {
@@ -227,18 +227,18 @@ struct erase_add_forward {
 template <class Real>
 struct erase_add_to_memory {
     erase_add_rows<Real> all;
-    device_rows<Real> d_out, d_memory;
+    step_rows<Real> d_out, d_memory;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t row = i / d_out.width;
         const int at = static_cast<int>(i % d_out.width);
-        d_memory.take(row, at, d_out.row(row)[at] * all.kept(row, at / all.word, at % all.word, -1));
+        d_memory.put(row, at, d_out.row(row)[at] * all.kept(row, at / all.word, at % all.word, -1));
     }
 };
 
 template <class Real>
 struct erase_add_to_weights {
     erase_add_rows<Real> all;
-    device_rows<Real> d_out, d_weights;
+    step_rows<Real> d_out, d_weights;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t row = i / d_weights.width;
         const int at = static_cast<int>(i % d_weights.width), h = at / all.slots, n = at % all.slots;
@@ -249,14 +249,14 @@ struct erase_add_to_weights {
             sum += d_out.row(row)[place] *
                    (all.add.row(row)[h * all.word + c] - reach * all.erase.row(row)[h * all.word + c]);
         }
-        d_weights.take(row, at, sum);
+        d_weights.put(row, at, sum);
     }
 };
 
 template <class Real>
 struct erase_add_to_erase {
     erase_add_rows<Real> all;
-    device_rows<Real> d_out, d_erase;
+    step_rows<Real> d_out, d_erase;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t row = i / d_erase.width;
         const int at = static_cast<int>(i % d_erase.width), h = at / all.word, c = at % all.word;
@@ -266,7 +266,7 @@ struct erase_add_to_erase {
             sum -= all.weights.row(row)[h * all.slots + n] * d_out.row(row)[place] * all.memory.row(row)[place] *
                    all.kept(row, n, c, h);
         }
-        d_erase.take(row, at, sum);
+        d_erase.put(row, at, sum);
     }
 };
 
@@ -306,7 +306,7 @@ private:
 /// A slot's rank by usage, ties by slot, what is no number last; head r marks the slot of rank r.
 template <class Real>
 struct mark_ranks {
-    device_rows<Real> usage, out;
+    step_rows<Real> usage, out;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const int N = usage.width, heads = out.width / N, n = static_cast<int>(i % N);
         const std::ptrdiff_t row = i / N;
@@ -333,14 +333,14 @@ struct least_used_kernel<Backend> final : device_kernel<Backend> {
 /// to = from where no head marks the slot, else zero; `to` is the memory written, or its gradient.
 template <class Real>
 struct clear_marked {
-    device_rows<Real> from, marks, to;
+    step_rows<Real> from, marks, to;
     int slots, word, heads;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t row = i / to.width;
         const int at = static_cast<int>(i % to.width), n = at / word;
         bool marked = false;
         for (int r = 0; r < heads; ++r) marked |= marks.row(row)[r * slots + n] > Real(0.5);
-        to.take(row, at, marked ? Real(0) : from.row(row)[at]);
+        to.put(row, at, marked ? Real(0) : from.row(row)[at]);
     }
 };
 

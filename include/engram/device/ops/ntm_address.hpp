@@ -5,7 +5,7 @@
 // kernels/ntm_address.hpp).
 
 #include <engram/device/kernel.hpp>
-#include <engram/graph/ops/ntm_address.hpp>
+#include <engram/operations/ntm_address.hpp>
 
 namespace engram {
 
@@ -31,7 +31,7 @@ struct ntm_steering {
 template <class Real>
 struct ntm_rows {
     static constexpr int lanes = 32;
-    device_rows<Real> cosine, raw, previous, out;
+    step_rows<Real> cosine, raw, previous, out;
     Real *content, *shifted, *top;  // [rows, R, N], [rows, R, N], [rows, R]; top < 0: the gate was taken for closed
     int slots, heads;
 };
@@ -79,7 +79,7 @@ template <class Real>
 struct ntm_point_gradient {
     static constexpr int lanes = ntm_rows<Real>::lanes;
     ntm_rows<Real> all;
-    device_rows<Real> d_out, d_cosine, d_raw, d_previous;
+    step_rows<Real> d_out, d_cosine, d_raw, d_previous;
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int index) const {
         const int N = all.slots, row = index / all.heads, head = index % all.heads, first = head * N;
@@ -114,21 +114,20 @@ struct ntm_point_gradient {
         const Real d_gate = block_sum(block, N, [=](int i) { return du[i] * (content[i] - before[i]); });
         const Real inner = block_sum(block, N, [=](int i) { return du[i] * content[i]; });
         const Real d_strength = block_sum(block, N, [=](int i) { return gate * content[i] * (du[i] - inner) * x[i]; });
-        const device_rows<Real> to_cosine = d_cosine, to_previous = d_previous, to_raw = d_raw;
+        const step_rows<Real> to_cosine = d_cosine, to_previous = d_previous, to_raw = d_raw;
         block_for(block, N, [=](int i) {
-            if (to_cosine.wanted())
-                to_cosine.take(row, first + i, steer.strength * gate * content[i] * (du[i] - inner));
-            if (to_previous.wanted()) to_previous.take(row, first + i, keep * du[i]);
+            if (to_cosine.wanted()) to_cosine.put(row, first + i, steer.strength * gate * content[i] * (du[i] - inner));
+            if (to_previous.wanted()) to_previous.put(row, first + i, keep * du[i]);
         });
         if (!to_raw.wanted()) return;
         const Real shifts[3] = {steer.shift[0] * (d_shift[0] - d_mean), steer.shift[1] * (d_shift[1] - d_mean),
                                 steer.shift[2] * (d_shift[2] - d_mean)};
         block_for(block, 1, [=](int) {
             const int at = head * ntm_address_columns;
-            to_raw.take(row, at, d_strength * logistic(raw[0]));
-            to_raw.take(row, at + 1, d_gate * gate * keep);
-            for (int o = 0; o < 3; ++o) to_raw.take(row, at + 2 + o, shifts[o]);
-            to_raw.take(row, at + 5, d_sharpening * logistic(raw[5]));
+            to_raw.put(row, at, d_strength * logistic(raw[0]));
+            to_raw.put(row, at + 1, d_gate * gate * keep);
+            for (int o = 0; o < 3; ++o) to_raw.put(row, at + 2 + o, shifts[o]);
+            to_raw.put(row, at + 5, d_sharpening * logistic(raw[5]));
         });
     }
 };

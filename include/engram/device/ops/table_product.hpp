@@ -2,21 +2,21 @@
 // SPDX-License-Identifier: MIT
 
 // The product of an embedding and a weight on a device: one product of the table, rows of it copied by token, and their
-// gradients gathered by the thread that owns the place (equations: graph/ops/table_product.hpp).
+// gradients gathered by the thread that owns the place (equations: operations/table_product.hpp).
 //
 // The embedding's own kernel raises the alarm for a token that is out of range; here its row is zero.
 
 #include <string>
 
 #include <engram/device/kernel.hpp>
-#include <engram/graph/ops/table_product.hpp>
+#include <engram/operations/table_product.hpp>
 
 namespace engram {
 
 /// Each number of the table looks for the rows that used it: no two threads add to one place, in a fixed order.
 template <class Real>
 struct embed_gather {
-    device_rows<Real> index, d_out;
+    step_rows<Real> index, d_out;
     int rows;
     Real* d_table;
     bool accumulate;
@@ -34,7 +34,7 @@ struct embed_gather {
 /// y[r, c] = bias[c], or zero.
 template <class Real>
 struct start_affine {
-    device_rows<Real> y;
+    step_rows<Real> y;
     const Real* bias;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t row = i / y.width, column = i % y.width;
@@ -67,7 +67,7 @@ template <class Real>
 struct take_products {
     const Real* products;
     int count;
-    device_rows<Real> index, y;
+    step_rows<Real> index, y;
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t row = i / y.width, column = i % y.width;
         const Real at = *index.row(row);
@@ -100,7 +100,7 @@ public:
 
     /// P, from the weights as they are now.
     void multiply() {
-        device_rows<real> p;
+        step_rows<real> p;
         p.data = products_.data();
         p.stride = p.width = y_.width;
         on_->launch(name_, std::ptrdiff_t{count_} * y_.width, start_affine<real>{p, bias_});

@@ -37,8 +37,10 @@ inline setting setting_of(const task_options& options) {
     const std::vector<std::string> difficulties{"easy", "medium", "hard"}, rules{"package", "paper"};
     require_known("difficulty", options.difficulty, difficulties);
     require_known("rules", options.rules, rules);
-    return {options.difficulty == "easy" ? 0 : options.difficulty == "medium" ? 1 : 2, options.rules == "paper",
-            options.decks, 0};
+    return {options.difficulty == "easy"     ? 0
+            : options.difficulty == "medium" ? 1
+                                             : 2,
+            options.rules == "paper", options.decks, 0};
 }
 
 /// What a game is at one setting. `echoed` are the numbers that show the previous action.

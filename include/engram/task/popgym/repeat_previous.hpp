@@ -3,8 +3,8 @@
 
 // RepeatPrevious of POPGym: cards are dealt, and each step asks for the suit that was shown k - 1 cards before the
 // visible one, k = 4, 32 or 64 of 52, 104 or 156 cards. Steps at which there is no such card earn nothing; each other
-// one 1 / (N - k) for the right suit and its negative for another. `decks` deals more of them, or fewer (ours): the same
-// question asked for longer.
+// one 1 / (N - k) for the right suit and its negative for another. `decks` deals more of them, or fewer (ours): the
+// same question asked for longer.
 
 #include "engram/task/popgym/cards.hpp"
 #include "engram/task/popgym/game.hpp"

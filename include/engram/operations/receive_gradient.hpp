@@ -8,33 +8,36 @@
 // backward(). The value of the term means nothing to a run; it is what makes the operation one like any other, central
 // differences included.
 
-#include <engram/graph/simple_operation.hpp>
+#include <engram/operations/points.hpp>
 
 namespace engram {
 
+template <class Real>
+struct gradient_product {
+    step_rows<Real> in, given;
+    ENGRAM_HD Real operator()(std::ptrdiff_t row, int column) const {
+        return in.at(row, column) * given.at(row, column);
+    }
+};
+
+template <class Real>
+struct handed_on {
+    step_rows<Real> given, d_in;
+    ENGRAM_HD void operator()(std::ptrdiff_t row, int column) const { d_in.put(row, column, given.at(row, column)); }
+};
+
 template <class Backend>
-struct receive_gradient_kernel final : kernel<Backend> {
+struct receive_gradient_kernel final : point_kernel<Backend> {
     using real = typename Backend::real;
 
     receive_gradient_kernel(const binder<Backend>& b, no_settings)
-        : batch(b.batch()), in(b.in(0)), given(b.in(1)), d_in(b.d_in(0)), value(b.loss_slot(b.op().name)) {}
+        : point_kernel<Backend>(b), in(b.in(0)), given(b.in(1)), d_in(b.d_in(0)), value(b.loss_slot(b.op().name)) {}
     void forward(int t, int steps) override {
-        double sum = 0;
-        for (int r = 0; r < steps * batch; ++r)
-            for (int f = 0; f < in.width; ++f)
-                sum += static_cast<double>(in.at(t)[r * in.stride + f]) *
-                       static_cast<double>(given.at(t)[r * given.stride + f]);
-        *value += sum;
+        this->add_sum(steps * this->batch, in.width, gradient_product<real>{{in, t}, {given, t}}, 1, value);
     }
     void backward(int t, int steps) override {
-        if (!d_in) return;
-        for (int r = 0; r < steps * batch; ++r) {
-            const real* from = given.at(t) + r * given.stride;
-            real* to = d_in.at(t) + r * d_in.stride;
-            for (int f = 0; f < in.width; ++f) to[f] = d_in.accumulate ? to[f] + from[f] : from[f];
-        }
+        if (d_in) this->each(steps * this->batch, in.width, handed_on<real>{{given, t}, {d_in, t}});
     }
-    int batch;
     operand<real> in, given, d_in;
     double* value;
 };

@@ -8,8 +8,8 @@
 // A head's six raw numbers stand together: strength, gate, shifts -1, 0, +1, sharpening, all before their activations.
 // R and N follow from the widths. Gradients go on to all three inputs.
 
-#include <engram/graph/ops/matrix_memory.hpp>
 #include <engram/kernels/ntm_address.hpp>
+#include <engram/operations/matrix_memory.hpp>
 
 namespace engram {
 

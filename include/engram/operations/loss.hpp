@@ -3,7 +3,7 @@
 
 // loss: a named, weighted term of what is minimised.
 
-#include <engram/graph/simple_operation.hpp>
+#include <engram/operations/points.hpp>
 
 namespace engram {
 
@@ -15,28 +15,34 @@ struct loss_settings {
     reduction reduce;
 };
 
+template <class Real>
+struct loss_of_row {
+    step_rows<Real> in;
+    ENGRAM_HD Real operator()(std::ptrdiff_t row, int) const { return in.at(row, 0); }
+};
+
+template <class Real>
+struct loss_slope {
+    step_rows<Real> d_in;
+    Real slope;
+    ENGRAM_HD void operator()(std::ptrdiff_t row, int) const { d_in.put(row, 0, slope); }
+};
+
 template <class Backend>
-struct loss_kernel final : kernel<Backend> {
+struct loss_kernel final : point_kernel<Backend> {
     using real = typename Backend::real;
 
     loss_kernel(const binder<Backend>& b, loss_settings s)
-        : batch(b.batch()), in(b.in(0)), d_in(b.d_in(0)), value(b.loss_slot(b.op().name)) {
+        : point_kernel<Backend>(b), in(b.in(0)), d_in(b.d_in(0)), value(b.loss_slot(b.op().name)) {
         const double rows = double(b.total_batch()) * (in.step ? b.steps() : 1);
         scale = s.weight / (s.reduce == reduction::mean ? rows : 1.0);
     }
     void forward(int t, int steps) override {
-        double sum = 0;
-        for (int r = 0; r < steps * batch; ++r) sum += static_cast<double>(in.at(t)[r * in.stride]);
-        *value += scale * sum;
+        this->add_sum(steps * this->batch, 1, loss_of_row<real>{{in, t}}, scale, value);
     }
     void backward(int t, int steps) override {
-        if (!d_in) return;
-        for (int r = 0; r < steps * batch; ++r) {
-            real& d = d_in.at(t)[r * d_in.stride];
-            d = d_in.accumulate ? d + static_cast<real>(scale) : static_cast<real>(scale);
-        }
+        if (d_in) this->each(steps * this->batch, 1, loss_slope<real>{{d_in, t}, static_cast<real>(scale)});
     }
-    int batch;
     operand<real> in, d_in;
     double* value;
     double scale;

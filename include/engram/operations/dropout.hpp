@@ -4,7 +4,7 @@
 // dropout: y = x / (1 - rate) with probability 1 - rate and 0 otherwise, in plans that have gradients; y = x in all
 // others, so that what is evaluated is never thinned.
 //
-// Like noise (graph/ops/noise.hpp), whether a number is dropped is a pure function of the operation's full name, the
+// Like noise (operations/noise.hpp), whether a number is dropped is a pure function of the operation's full name, the
 // replay count, the step, the row of the whole batch and the column: resumed and sharded runs drop the same ones, and
 // the backward sweep asks again instead of storing a mask. Bits are drawn for many columns at once.
 

@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include <engram/graph/ops/weight_rows.hpp>
 #include <engram/graph/simple_operation.hpp>
 #include <engram/kernels/knn.hpp>
 #include <engram/kernels/product.hpp>
+#include <engram/operations/weight_rows.hpp>
 
 namespace engram {
 

@@ -7,32 +7,43 @@
 // stands outside scans; inside one, carry the variable as a state. The gradient is the shift back, zero at the last
 // step.
 
-#include <engram/graph/simple_operation.hpp>
+#include <engram/operations/points.hpp>
 
 namespace engram {
 
+template <class Real>
+struct step_before {
+    step_rows<Real> in, out;
+    int batch;
+    ENGRAM_HD void operator()(std::ptrdiff_t row, int column) const {
+        out.put(row, column, row < batch ? Real(0) : in.at(row - batch, column));
+    }
+};
+
+template <class Real>
+struct slope_of_step_behind {
+    step_rows<Real> d_out, d_in;
+    int batch;
+    std::ptrdiff_t rows;
+    ENGRAM_HD void operator()(std::ptrdiff_t row, int column) const {
+        const bool followed = d_out.wanted() && row + batch < rows;
+        d_in.put(row, column, followed ? d_out.at(row + batch, column) : Real(0));
+    }
+};
+
 template <class Backend>
-struct previous_kernel final : kernel<Backend> {
+struct previous_kernel final : point_kernel<Backend> {
     using real = typename Backend::real;
 
     previous_kernel(const binder<Backend>& b, no_settings)
-        : batch(b.batch()), in(b.in(0)), d_in(b.d_in(0)), out(b.out(0)), d_out(b.d_out(0)) {}
+        : point_kernel<Backend>(b), in(b.in(0)), d_in(b.d_in(0)), out(b.out(0)), d_out(b.d_out(0)) {}
     void forward(int t, int steps) override {
-        for (int r = 0; r < batch; ++r) std::fill_n(out.at(t) + r * out.stride, out.width, real(0));
-        for (int r = batch; r < steps * batch; ++r)
-            std::copy_n(in.at(t) + (r - batch) * in.stride, in.width, out.at(t) + r * out.stride);
+        this->each(steps * this->batch, in.width, step_before<real>{{in, t}, {out, t}, this->batch});
     }
     void backward(int t, int steps) override {
-        if (!d_in) return;
-        for (int r = 0; r < steps * batch; ++r) {
-            real* to = d_in.at(t) + r * d_in.stride;
-            if (!d_in.accumulate) std::fill_n(to, in.width, real(0));
-            if (!d_out || r >= (steps - 1) * batch) continue;
-            const real* from = d_out.at(t) + (r + batch) * d_out.stride;
-            for (int f = 0; f < in.width; ++f) to[f] += from[f];
-        }
+        const int rows = steps * this->batch;
+        if (d_in) this->each(rows, in.width, slope_of_step_behind<real>{{d_out, t}, {d_in, t}, this->batch, rows});
     }
-    int batch;
     operand<real> in, d_in, out, d_out;
 };
 

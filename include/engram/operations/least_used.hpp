@@ -9,8 +9,8 @@
 //
 // The word W is given; N and R follow from the widths. Ranks and marks are constants; all other gradients go on.
 
-#include <engram/graph/ops/matrix_memory.hpp>
 #include <engram/kernels/least_used.hpp>
+#include <engram/operations/matrix_memory.hpp>
 
 namespace engram {
 

@@ -8,15 +8,15 @@
 // adds the others, and every weight gradient is one product after the backward sweep. A sum runs in one fixed order
 // (bias, hoisted inputs, the others) whatever the number of rows, so a plan with T = 1 gives the bits of a plan with T
 // = 50. Where the first input in this order is an embedding, its table may be multiplied instead
-// (graph/ops/table_product.hpp).
+// (operations/table_product.hpp).
 
 #include <initializer_list>
 #include <optional>
 #include <vector>
 
-#include <engram/graph/ops/table_product.hpp>
-#include <engram/graph/ops/weight_rows.hpp>
 #include <engram/kernels/product.hpp>
+#include <engram/operations/table_product.hpp>
+#include <engram/operations/weight_rows.hpp>
 
 namespace engram {
 

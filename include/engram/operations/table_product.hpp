@@ -11,8 +11,8 @@
 // the same sums in another order. Which plans do this: find_lookups in graph/plan.hpp.
 
 #include <engram/core/aligned.hpp>
-#include <engram/graph/ops/weight_rows.hpp>
 #include <engram/graph/program.hpp>
+#include <engram/operations/weight_rows.hpp>
 
 namespace engram {
 

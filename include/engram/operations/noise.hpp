@@ -13,7 +13,7 @@
 // Programs of one graph at equal replay counts draw equal noise. Noise is a constant: it has no gradient.
 
 #include <engram/core/philox.hpp>
-#include <engram/graph/simple_operation.hpp>
+#include <engram/operations/points.hpp>
 
 namespace engram {
 
@@ -24,52 +24,59 @@ struct noise_settings {
     std::uint64_t seed;
 };
 
+/// Four numbers, which share a block of Philox.
+template <class Real>
+struct drawn_numbers {
+    step_rows<Real> out;
+    const std::uint64_t* replay;
+    distribution drawn;
+    std::uint32_t key0, key1;
+    int batch, first_row, step;
+    ENGRAM_HD void operator()(std::ptrdiff_t row, int k) const {
+        const int blocks = (out.width + 3) / 4;
+        const int t = step + static_cast<int>(row / batch), b = first_row + static_cast<int>(row % batch);
+        const philox_block bits = philox4x32(
+            {{static_cast<std::uint32_t>(t) * static_cast<std::uint32_t>(blocks) + static_cast<std::uint32_t>(k),
+              static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(*replay),
+              static_cast<std::uint32_t>(*replay >> 32)}},
+            key0, key1);
+        float value[4];
+        // 23 bits and a half are exact in float; the half keeps the numbers inside (0, 1) and the logarithm finite.
+        for (int i = 0; i < 4; ++i) value[i] = (static_cast<float>(bits.word[i] >> 9) + 0.5f) * 0x1p-23f;
+        if (drawn == distribution::normal)
+            for (int i = 0; i < 4; i += 2) {
+                const float radius = std::sqrt(-2 * std::log(value[i])), angle = 6.28318530718f * value[i + 1];
+                value[i] = radius * std::cos(angle);
+                value[i + 1] = radius * std::sin(angle);
+            }
+        for (int i = 0; i < 4 && 4 * k + i < out.width; ++i) out.row(row)[4 * k + i] = static_cast<Real>(value[i]);
+    }
+};
+
 template <class Backend>
-struct noise_kernel final : kernel<Backend> {
+struct noise_kernel final : point_kernel<Backend> {
     using real = typename Backend::real;
 
     noise_kernel(const binder<Backend>& b, noise_settings s)
-        : drawn(s.drawn), batch(b.batch()), replay(b.replay_count()), out(b.out(0)) {
-        const std::uint64_t key = s.seed ^ stream_id(b.op().name, 0) ^ (stream_id(b.op().name, 0) >> 32);
-        key0 = static_cast<std::uint32_t>(key);
-        key1 = static_cast<std::uint32_t>(key >> 32);
-        first_row = b.first_row();
-        first_step = b.first_step();
+        : point_kernel<Backend>(b), out(b.out(0)), first_step(b.first_step()) {
+        const std::uint64_t id = stream_id(this->name, 0), key = s.seed ^ id ^ (id >> 32);
+        draw = {{},
+                b.replay_count(),
+                s.drawn,
+                static_cast<std::uint32_t>(key),
+                static_cast<std::uint32_t>(key >> 32),
+                this->batch,
+                b.first_row(),
+                0};
     }
-
     void forward(int t, int steps) override {
-        for (int s = t; s < t + steps; ++s)
-            for (int b = 0; b < batch; ++b) draw(first_step + s, b, out.at(s) + b * out.stride);
+        draw.out = {out, t};
+        draw.step = first_step + t;
+        this->each(steps * this->batch, (out.width + 3) / 4, draw);
     }
-
-private:
-    void draw(int t, int b, real* to) const {
-        const int blocks = (out.width + 3) / 4;
-        for (int k = 0; k < blocks; ++k) {
-            const philox_block bits = philox4x32(
-                {{static_cast<std::uint32_t>(t) * static_cast<std::uint32_t>(blocks) + static_cast<std::uint32_t>(k),
-                  static_cast<std::uint32_t>(first_row + b), static_cast<std::uint32_t>(*replay),
-                  static_cast<std::uint32_t>(*replay >> 32)}},
-                key0, key1);
-            float value[4];
-            // 23 bits and a half are exact in float; the half keeps the numbers inside (0, 1) and the logarithm finite.
-            for (int i = 0; i < 4; ++i) value[i] = (static_cast<float>(bits.word[i] >> 9) + 0.5f) * 0x1p-23f;
-            if (drawn == distribution::normal)
-                for (int i = 0; i < 4; i += 2) {
-                    const float radius = std::sqrt(-2 * std::log(value[i])), angle = 6.28318530718f * value[i + 1];
-                    value[i] = radius * std::cos(angle);
-                    value[i + 1] = radius * std::sin(angle);
-                }
-            for (int i = 0; i < std::min(4, out.width - 4 * k); ++i) to[4 * k + i] = static_cast<real>(value[i]);
-        }
-    }
-
-    distribution drawn;
-    int batch;
-    const std::uint64_t* replay;
     operand<real> out;
-    std::uint32_t key0, key1;
-    int first_row = 0, first_step = 0;
+    int first_step;
+    drawn_numbers<real> draw{};
 };
 
 /// Numbers drawn anew in every forward(), normal or uniform as its settings say.

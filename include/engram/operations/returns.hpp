@@ -4,56 +4,66 @@
 // V-trace targets and advantages of an unroll as an operation (facts 1.5, errata M16), and those of generalised
 // advantage estimation; all are constants.
 
-#include <engram/graph/simple_operation.hpp>
 #include <engram/kernels/scan_returns.hpp>
+#include <engram/operations/points.hpp>
 
 namespace engram {
 
-template <class Backend>
-struct vtrace_kernel final : kernel<Backend> {
-    using real = typename Backend::real;
-
-    vtrace_kernel(const binder<Backend>& b, vtrace_clips<double> c)
-        : steps(b.steps()),
-          batch(b.batch()),
-          log_ratio(b.in(0)),
-          reward(b.in(1)),
-          discount(b.in(2)),
-          value(b.in(3)),
-          bootstrap(b.in(4)),
-          vs(b.out(0)),
-          advantage(b.out(1)),
-          clips{static_cast<real>(c.rho_bar), static_cast<real>(c.c_bar), static_cast<real>(c.pg_rho_bar)} {}
-    void forward(int, int) override {
-        vtrace_scan(log_ratio.data, reward.data, discount.data, value.data, bootstrap.data, steps, batch, batch, clips,
-                    vs.data, advantage.data);
-    }
+/// The steps of a batch row, from the last one to the first.
+template <class Real>
+struct vtrace_of_row {
+    const Real *log_ratio, *reward, *discount, *value, *bootstrap;
+    Real *vs, *advantage;
     int steps, batch;
-    operand<real> log_ratio, reward, discount, value, bootstrap, vs, advantage;
-    vtrace_clips<real> clips;
+    vtrace_clips<Real> clips;
+    ENGRAM_HD void operator()(std::ptrdiff_t b, int) const {
+        vtrace_scan(log_ratio + b, reward + b, discount + b, value + b, bootstrap + b, steps, 1, batch, clips, vs + b,
+                    advantage + b);
+    }
 };
 
 template <class Backend>
-struct generalised_advantage_kernel final : kernel<Backend> {
+struct vtrace_kernel final : point_kernel<Backend> {
+    using real = typename Backend::real;
+
+    vtrace_kernel(const binder<Backend>& b, vtrace_clips<double> c)
+        : point_kernel<Backend>(b),
+          row{b.in(0).data,
+              b.in(1).data,
+              b.in(2).data,
+              b.in(3).data,
+              b.in(4).data,
+              b.out(0).data,
+              b.out(1).data,
+              b.steps(),
+              b.batch(),
+              {static_cast<real>(c.rho_bar), static_cast<real>(c.c_bar), static_cast<real>(c.pg_rho_bar)}} {}
+    void forward(int, int) override { this->each(this->batch, 1, row); }
+    vtrace_of_row<real> row;
+};
+
+template <class Real>
+struct generalised_advantages_of_row {
+    const Real *reward, *discount, *value, *bootstrap;
+    Real *returns, *advantage;
+    int steps, batch;
+    Real lambda;
+    ENGRAM_HD void operator()(std::ptrdiff_t b, int) const {
+        generalised_advantages(reward + b, discount + b, value + b, bootstrap + b, steps, 1, batch, lambda, returns + b,
+                               advantage + b);
+    }
+};
+
+template <class Backend>
+struct generalised_advantage_kernel final : point_kernel<Backend> {
     using real = typename Backend::real;
 
     generalised_advantage_kernel(const binder<Backend>& b, double decay)
-        : steps(b.steps()),
-          batch(b.batch()),
-          reward(b.in(0)),
-          discount(b.in(1)),
-          value(b.in(2)),
-          bootstrap(b.in(3)),
-          returns(b.out(0)),
-          advantage(b.out(1)),
-          lambda(static_cast<real>(decay)) {}
-    void forward(int, int) override {
-        generalised_advantages(reward.data, discount.data, value.data, bootstrap.data, steps, batch, batch, lambda,
-                               returns.data, advantage.data);
-    }
-    int steps, batch;
-    operand<real> reward, discount, value, bootstrap, returns, advantage;
-    real lambda;
+        : point_kernel<Backend>(b), row{b.in(0).data, b.in(1).data,  b.in(2).data,
+                                        b.in(3).data, b.out(0).data, b.out(1).data,
+                                        b.steps(),    b.batch(),     static_cast<real>(decay)} {}
+    void forward(int, int) override { this->each(this->batch, 1, row); }
+    generalised_advantages_of_row<real> row;
 };
 
 template <class Backend>

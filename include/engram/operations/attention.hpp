@@ -6,8 +6,8 @@
 // A step sees itself and the earlier steps of its own episode in the unroll; what came before the unroll is not there.
 // Each batch row is its own, so the operation may be sharded. It stands outside scans.
 
-#include <engram/graph/simple_operation.hpp>
 #include <engram/kernels/attention.hpp>
+#include <engram/operations/points.hpp>
 
 namespace engram {
 
@@ -97,23 +97,31 @@ var<Backend> attention(const std::string& name, const var<Backend>& q, const var
     return g.add(std::move(op), {q.width}, extent::sequence)[0];
 }
 
+/// The steps of a batch row.
+template <class Real>
+struct counted_steps {
+    operand<Real> reset, out;
+    int steps, limit;
+    int* alarm;
+    ENGRAM_HD void operator()(std::ptrdiff_t b, int) const {
+        for (int t = 0, n = 0; t < steps; ++t, ++n) {
+            if (reset.at(t)[b * reset.stride] > Real(0.5)) n = 0;
+            if (n >= limit) *alarm = 1;
+            out.at(t)[b * out.stride] = static_cast<Real>(n);
+        }
+    }
+};
+
 template <class Backend>
-struct episode_step_kernel final : kernel<Backend> {
+struct episode_step_kernel final : point_kernel<Backend> {
     using real = typename Backend::real;
 
-    episode_step_kernel(const binder<Backend>& b, int most)
-        : name(b.op().name), steps(b.steps()), batch(b.batch()), limit(most), reset(b.in(0)), out(b.out(0)) {}
-    void forward(int, int) override {
-        for (int b = 0; b < batch; ++b)
-            for (int t = 0, n = 0; t < steps; ++t, ++n) {
-                if (reset.at(t)[b * reset.stride] > real(0.5)) n = 0;
-                require(n < limit, name, ": step ", n, " of an episode needs a position, there are ", limit);
-                out.at(t)[b * out.stride] = static_cast<real>(n);
-            }
-    }
-    std::string name;
-    int steps, batch, limit;
-    operand<real> reset, out;
+    episode_step_kernel(const binder<Backend>& b, int limit)
+        : point_kernel<Backend>(b),
+          row{b.in(0), b.out(0), b.steps(), limit,
+              this->alarm(b, message("an episode has more than the ", limit, " steps that have a position"))} {}
+    void forward(int, int) override { this->each(this->batch, 1, row); }
+    counted_steps<real> row;
 };
 
 /// [T, B, 1]: steps since the episode began, or since the unroll did; `limit` or more throws.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <engram/graph/image_shape.hpp>
-#include <engram/graph/simple_operation.hpp>
+#include <engram/operations/points.hpp>
 
 namespace engram {
 
@@ -22,13 +22,25 @@ struct channels_settings {
     bool apart;
 };
 
+/// Some channels of a pixel of one image to those of another; zero where nothing comes back.
+template <class Real>
+struct moved_channels {
+    step_rows<Real> from, to;
+    int pixels, from_channels, to_channels, from_first, to_first;
+    ENGRAM_HD void operator()(std::ptrdiff_t row_and_pixel, int c) const {
+        const std::ptrdiff_t row = row_and_pixel / pixels, pixel = row_and_pixel % pixels;
+        const Real by = from.wanted() ? from.at(row, pixel * from_channels + from_first + c) : Real(0);
+        to.put(row, pixel * to_channels + to_first + c, by);
+    }
+};
+
 template <class Backend>
-struct channels_kernel final : kernel<Backend> {
+struct channels_kernel final : point_kernel<Backend> {
     using real = typename Backend::real;
 
     channels_kernel(const binder<Backend>& b, const channels_settings& s)
-        : settings(s),
-          batch(b.batch()),
+        : point_kernel<Backend>(b),
+          settings(s),
           total(std::accumulate(s.channels.begin(), s.channels.end(), 0)),
           whole(s.apart ? b.in(0) : b.out(0)),
           d_whole(s.apart ? b.d_in(0) : b.d_out(0)) {
@@ -37,45 +49,32 @@ struct channels_kernel final : kernel<Backend> {
             d_parts.push_back(s.apart ? b.d_out(i) : b.d_in(i));
         }
     }
-    void forward(int t, int steps) override {
-        each_pixel(steps, parts, [&](const operand<real>& part, std::ptrdiff_t at, int row, int pixel, int n) {
-            real* one = whole.at(t) + row * whole.stride + at;
-            real* few = part.at(t) + row * part.stride + std::ptrdiff_t{pixel} * n;
-            settings.apart ? std::copy_n(one, n, few) : std::copy_n(few, n, one);
-        });
-    }
+    void forward(int t, int steps) override { move(settings.apart, whole, parts, t, steps); }
     void backward(int t, int steps) override {
-        if (!d_whole) return;
-        each_pixel(steps, d_parts, [&](const operand<real>& part, std::ptrdiff_t at, int row, int pixel, int n) {
-            real* one = d_whole.at(t) + row * d_whole.stride + at;
-            real* few = part ? part.at(t) + row * part.stride + std::ptrdiff_t{pixel} * n : nullptr;
-            const operand<real>& receiver = settings.apart ? d_whole : part;
-            if (!receiver) return;
-            const real* from = settings.apart ? few : one;
-            real* to = settings.apart ? one : few;
-            for (int c = 0; c < n; ++c) {
-                const real slope = from ? from[c] : real(0);
-                to[c] = receiver.accumulate ? to[c] + slope : slope;
-            }
-        });
+        if (d_whole) move(!settings.apart, d_whole, d_parts, t, steps);
     }
 
 private:
-    // body(part, column of its first channel in the whole image, row, pixel, channels)
-    template <class Body>
-    void each_pixel(int steps, const std::vector<operand<real>>& of, Body body) {
-        for (int r = 0; r < steps * batch; ++r)
-            for (int pixel = 0; pixel < settings.pixels; ++pixel) {
-                std::ptrdiff_t at = std::ptrdiff_t{pixel} * total;
-                for (std::size_t i = 0; i < of.size(); ++i) {
-                    body(of[i], at, r, pixel, settings.channels[i]);
-                    at += settings.channels[i];
-                }
-            }
+    void move(bool apart, const operand<real>& one, const std::vector<operand<real>>& few, int t, int steps) {
+        int first = 0;
+        for (std::size_t i = 0; i < few.size(); ++i) {
+            const int n = settings.channels[i];
+            const operand<real>&from = apart ? one : few[i], &to = apart ? few[i] : one;
+            if (to)
+                this->each(std::ptrdiff_t{steps} * this->batch * settings.pixels, n,
+                           moved_channels<real>{{from, t},
+                                                {to, t},
+                                                settings.pixels,
+                                                apart ? total : n,
+                                                apart ? n : total,
+                                                apart ? first : 0,
+                                                apart ? 0 : first});
+            first += n;
+        }
     }
 
     channels_settings settings;
-    int batch, total;
+    int total;
     operand<real> whole, d_whole;
     std::vector<operand<real>> parts, d_parts;
 };
@@ -129,38 +128,40 @@ std::vector<var<Backend>> split_channels(const std::string& name, const var<Back
     return g.add(std::move(op), widths, rows);
 }
 
-/// Each image without its mean colour; the same map is its own gradient.
+/// A channel of an image without its mean; the same map is its own gradient.
+template <class Real>
+struct without_mean {
+    static constexpr int lanes = 128;
+    step_rows<Real> from, to;
+    int pixels, channels;
+    template <class Block>
+    ENGRAM_HD void operator()(Block& block, int index) const {
+        const int row = index / channels, c = index % channels, n = channels;
+        const Real* const x = from.row(row);
+        const Real mean = block_sum(block, pixels, [=](int i) { return x[i * n + c]; }) / static_cast<Real>(pixels);
+        const step_rows<Real> y = to;
+        block_for(block, pixels, [=](int i) { y.put(row, i * n + c, x[i * n + c] - mean); });
+    }
+};
+
 template <class Backend>
-struct mean_colour_kernel final : kernel<Backend> {
+struct mean_colour_kernel final : point_kernel<Backend> {
     using real = typename Backend::real;
 
     mean_colour_kernel(const binder<Backend>& b, const image_shape& s)
-        : image(s), batch(b.batch()), in(b.in(0)), out(b.out(0)), d_in(b.d_in(0)), d_out(b.d_out(0)) {}
-    void forward(int t, int steps) override { subtract(in, out, t, steps, false); }
+        : point_kernel<Backend>(b), image(s), in(b.in(0)), out(b.out(0)), d_in(b.d_in(0)), d_out(b.d_out(0)) {}
+    void forward(int t, int steps) override { subtract(in, out, t, steps); }
     void backward(int t, int steps) override {
-        if (d_in) subtract(d_out, d_in, t, steps, d_in.accumulate);
+        if (d_in) subtract(d_out, d_in, t, steps);
     }
 
 private:
-    void subtract(const operand<real>& from, const operand<real>& to, int t, int steps, bool add) {
-        const int pixels = image.height * image.width, n = image.channels;
-        for (int r = 0; r < steps * batch; ++r) {
-            const real* x = from.at(t) + r * from.stride;
-            real* y = to.at(t) + r * to.stride;
-            for (int c = 0; c < n; ++c) {
-                real mean = 0;
-                for (int i = 0; i < pixels; ++i) mean += x[i * n + c];
-                mean /= static_cast<real>(pixels);
-                for (int i = 0; i < pixels; ++i) {
-                    const real rest = x[i * n + c] - mean;
-                    y[i * n + c] = add ? y[i * n + c] + rest : rest;
-                }
-            }
-        }
+    void subtract(const operand<real>& from, const operand<real>& to, int t, int steps) {
+        this->each_block(std::ptrdiff_t{steps} * this->batch * image.channels,
+                         without_mean<real>{{from, t}, {to, t}, image.height * image.width, image.channels});
     }
 
     image_shape image;
-    int batch;
     operand<real> in, out, d_in, d_out;
 };
 

@@ -19,9 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include <engram/graph/ops/matrix_memory.hpp>
 #include <engram/kernels/dnc_allocate.hpp>
 #include <engram/kernels/dnc_link.hpp>
+#include <engram/operations/matrix_memory.hpp>
+#include <engram/operations/points.hpp>
 
 namespace engram {
 
@@ -84,10 +85,6 @@ public:
           begins_(static_cast<std::size_t>(batch)) {}
 
     Real* link(int b) { return links_.data() + b * size_; }
-    void reset(int b) {
-        std::fill_n(link(b), size_, Real(0));
-        begins_[static_cast<std::size_t>(b)] = 1;
-    }
     char* begins() { return begins_.data(); }
     /// Whether the step under way begins an episode of this row; true once.
     bool take_begin(int b) { return std::exchange(begins_[static_cast<std::size_t>(b)], char{0}) != 0; }
@@ -121,17 +118,38 @@ dnc_link add_dnc_link(graph<Backend>& g, const std::string& name, int slots) {
     return {g.add_resource(name, [=](int batch) { return std::make_shared<matrices>(batch, slots); }), slots};
 }
 
-template <class Backend>
-struct link_forget_kernel final : kernel<Backend> {
-    using real = typename Backend::real;
-    link_forget_kernel(const binder<Backend>& b, dnc_link l)
-        : batch(b.batch()), reset(b.in(0)), link(b.bound_resource(l.resource)) {}
-    void forward(int t, int steps) override {
-        auto& links = static_cast<link_matrices<real>&>(**link);
-        for (int r = 0; r < steps * batch; ++r)
-            if (reset.at(t)[r * reset.stride] > real(0.5)) links.reset(r % batch);
+template <class Real>
+struct forgotten_link {
+    static constexpr int lanes = 128;
+    step_rows<Real> reset;
+    Real* links;
+    char* begins;
+    int size;
+    template <class Block>
+    ENGRAM_HD void operator()(Block& block, int b) const {
+        if (!(reset.at(b, 0) > Real(0.5))) return;
+        Real* const link = links + std::ptrdiff_t{b} * size;
+        char* const begin = begins + b;
+        block_for(block, size, [=](int i) {
+            link[i] = 0;
+            if (i == 0) *begin = 1;
+        });
     }
-    int batch;
+};
+
+template <class Backend>
+struct link_forget_kernel final : point_kernel<Backend> {
+    using real = typename Backend::real;
+    using matrices = typename link_matrices_of<Backend>::type;
+
+    link_forget_kernel(const binder<Backend>& b, dnc_link l)
+        : point_kernel<Backend>(b), size(l.slots * l.slots), reset(b.in(0)), link(b.bound_resource(l.resource)) {}
+    void forward(int t, int steps) override {
+        auto& links = static_cast<matrices&>(**link);
+        for (int s = t; s < t + steps; ++s)
+            this->each_block(this->batch, forgotten_link<real>{{reset, s}, links.link(0), links.begins(), size});
+    }
+    int size;
     operand<real> reset;
     std::shared_ptr<resource>* link;
 };
