@@ -77,7 +77,8 @@ int run(int argc, char** argv) {
     };
     static constexpr entry entries[]{
         {"list", "every task: actions, observation, levels, time limit, maximum reward", list_tasks},
-        {"score", "mean episode reward of the oracle, of an explorer who is told nothing, or of random actions", score_tasks},
+        {"score", "mean episode reward of the oracle, of an explorer who is told nothing, or of random actions",
+         score_tasks},
         {"speed", "steps per second, without and with drawing", time_tasks},
         {"play", "play a task in the terminal", play_task},
         {"sheet", "a picture of all tasks at both fidelities", draw_sheet},
@@ -107,7 +108,8 @@ int run(int argc, char** argv) {
             s->add_option("--difficulty", asked.difficulty, "of popgym tasks: easy (default), medium or hard");
             s->add_option("--rules", asked.rules, "of popgym tasks: package (default) or paper");
         }
-        if (name == "score" || name == "film") s->add_option("--policy", asked.policy, "oracle (default), explorer or random");
+        if (name == "score" || name == "film")
+            s->add_option("--policy", asked.policy, "oracle (default), explorer or random");
         if (name == "score") {
             s->add_option("--episodes", asked.episodes, "episodes per level (100)");
             s->add_option("--threads", asked.threads, "threads (one per core)");
