@@ -60,8 +60,8 @@ struct memup {
         int rollout = 20;               // r, steps
         int every = 20;                 // f, steps between predictions
         int selected = 10;              // K, targets of a prediction
-        choice<"top", "current", "top_and_current"> selection =
-            "top";                          // top (K most uncertain), current or top_and_current
+        // top (K most uncertain), current or top_and_current
+        choice<"top", "current", "top_and_current"> selection = "top";
         double current_weight = 1;          // w
         double chosen_weight = 1;           // of the chosen targets' loss
         double decay = 0.97;                // of the moving averages

@@ -36,8 +36,8 @@ struct memup_ppo {
         int rollout = 1;   // r, steps
         int every = 1;     // f, steps between predictions
         int selected = 1;  // K, targets of a prediction
-        choice<"quantiles", "errors"> uncertainty =
-            "quantiles";            // of the detector; or of the moving averages, without phase 1
+        // of the detector; or of the moving averages, without phase 1
+        choice<"quantiles", "errors"> uncertainty = "quantiles";
         double current_weight = 1;  // of predicting the step itself
         double discount = 0;        // of the returns that are predicted
         double decay = 0.995;       // of the moving averages
