@@ -93,7 +93,7 @@ function(engram_use_device device)
       message(FATAL_ERROR "engram_add_ablation(... DEVICES cuda): call engram_use_cuda() at the top of the project first; "
                           "it needs nvcc and cuBLAS")
     endif()
-    add_library(engram_program_cuda STATIC EXCLUDE_FROM_ALL "${programs}/cuda_runs.cu"
+    add_library(engram_program_cuda STATIC EXCLUDE_FROM_ALL "${programs}/cuda_environments.cu" "${programs}/cuda_runs.cu"
                 "${programs}/cuda_sequence_runs.cu" "${programs}/cuda_memup_runs.cu")
     target_link_libraries(engram_program_cuda PUBLIC engram_cuda)
     if(TARGET engram_nccl)
@@ -102,7 +102,8 @@ function(engram_use_device device)
     endif()
   elseif(device STREQUAL "emulated")
     add_library(engram_program_emulated STATIC EXCLUDE_FROM_ALL
-                "${programs}/emulated_runs.cpp" "${programs}/emulated_sequence_runs.cpp")
+                "${programs}/emulated_environments.cpp" "${programs}/emulated_runs.cpp"
+                "${programs}/emulated_sequence_runs.cpp")
   else()
     message(FATAL_ERROR "engram_add_ablation(... DEVICES ${device}): expected cuda or emulated")
   endif()

@@ -11,6 +11,7 @@
 #include <engram/task/played_episodes.hpp>
 #include <engram/train/asynchronous_update.hpp>
 #include <engram/train/memup_phases.hpp>
+#include <engram/train/rows_on_device.hpp>
 
 #include "data_checksum.hpp"
 #include "prepared_agent.hpp"
@@ -34,9 +35,21 @@ struct smoothed_reward {
     }
 };
 
+/// Makes the environments of a task's level in the memory of a device; no maker of a task that was added, which is the
+/// host's. Row i draws from stream i of the seed. Defined in resident_tasks.hpp.
+template <device_backend Backend>
+resident_maker<Backend> find_resident(const std::string& name, const std::string& level, std::uint64_t seed,
+                                      const task_options& options, std::shared_ptr<const stimulus_set> stimuli);
+
+/// A run's training, and the device that its environments are on.
+struct agent_training {
+    std::unique_ptr<training> loop;
+    std::string environments = cpu<float>::name;
+};
+
 /// The training of a run's agent: in phases, where its memory is trained before it acts, or in the run's mode.
 template <class Backend>
-std::unique_ptr<training> make_training(const configuration& config, const prepared_agent<Backend>& run) {
+agent_training make_training(const configuration& config, const prepared_agent<Backend>& run) {
     const loop_settings loop{static_cast<std::uint64_t>(config.seed), config.threads, config.steps, config.others};
     const auto make = [&run, seed = loop.seed](int count, int first) {
         return make_environment(run.info.name, run.info.levels.front(), count, seed, static_cast<std::uint32_t>(first),
@@ -45,8 +58,14 @@ std::unique_ptr<training> make_training(const configuration& config, const prepa
     const acting_settings settings{config.run.rollout, config.run.optimiser, config.run.asynchronous};
     if (config.model().learns() != learning_kind::phases) {
         if (config.mode == "asynchronous")
-            return std::make_unique<training_loop<asynchronous_update<Backend>>>(loop, run.agent, make, settings);
-        return std::make_unique<training_loop<acting_update<Backend>>>(loop, run.agent, make, settings);
+            return {std::make_unique<training_loop<asynchronous_update<Backend>>>(loop, run.agent, make, settings)};
+        if constexpr (device_backend<Backend>)
+            if (const auto resident =
+                    find_resident<Backend>(run.info.name, run.info.levels.front(), loop.seed, run.options, run.stimuli))
+                return {std::make_unique<training_loop<acting_update<Backend>>>(
+                            loop, run.agent, on_device(run.agent, resident, loop.seed), settings),
+                        Backend::name};
+        return {std::make_unique<training_loop<acting_update<Backend>>>(loop, run.agent, make, settings)};
     }
     phase_parts<Backend> parts;
     parts.trace = [&config, shape = run.agent.task](purpose why) { return traced<Backend>(config, shape, why); };
@@ -62,7 +81,7 @@ std::unique_ptr<training> make_training(const configuration& config, const prepa
             return make_environment(run.info.name, level, 1, own, stream, run.options, run.stimuli);
         },
         parts.trace(purpose::generating).discount, sees_reward);
-    return std::make_unique<memup_phases<Backend>>(loop, run.agent, parts, config.run.phases, settings);
+    return {std::make_unique<memup_phases<Backend>>(loop, run.agent, parts, config.run.phases, settings)};
 }
 
 template <class Backend>
@@ -71,21 +90,24 @@ public:
     static constexpr std::int64_t steps_a_row_at_most = 65'536;  // evaluate/mmer.hpp
 
     explicit acting_job(const configuration& config)
-        : config_(config), run_(config), training_(make_training(config_, run_)), losses_(training_->loss_names()) {}
+        : config_(config),
+          run_(config),
+          training_(make_training(config_, run_)),
+          losses_(training_.loop->loss_names()) {}
 
     std::string data() const { return data_checksum(run_.stimuli.get()); }
-    void iterate() { training_->iterate(); }
-    process_role role() const { return training_->role(); }
-    process_call serve() { return training_->serve(); }
-    void tell_to_stop() { training_->tell_to_stop(); }
-    bool told_to_stop() const { return training_->told_to_stop(); }
-    std::int64_t steps() const { return training_->steps(); }
-    std::int64_t updates() const { return training_->updates(); }
+    void iterate() { training_.loop->iterate(); }
+    process_role role() const { return training_.loop->role(); }
+    process_call serve() { return training_.loop->serve(); }
+    void tell_to_stop() { training_.loop->tell_to_stop(); }
+    bool told_to_stop() const { return training_.loop->told_to_stop(); }
+    std::int64_t steps() const { return training_.loop->steps(); }
+    std::int64_t updates() const { return training_.loop->updates(); }
     std::int64_t steps_an_update() const {
         return std::int64_t{config_.run.rollout.unroll} * config_.run.rollout.environments;
     }
     const parameters<float>& store() {
-        training_->settle();
+        training_.loop->settle();
         return *run_.agent.store;
     }
     std::string headline_name() const { return "reward"; }
@@ -106,7 +128,7 @@ public:
     std::vector<std::string> last_columns() const { return {"lag"}; }
 
     metrics_row take_row() {
-        const training_window w = training_->take_window();
+        const training_window w = training_.loop->take_window();
         double sum = 0;
         for (const double r : w.episodes) {
             reward_.add(r);
@@ -133,20 +155,21 @@ public:
     }
 
     void save(safetensors& file) {
-        training_->save(file);
+        training_.loop->save(file);
         file.add<std::int64_t>("progress.episodes", {1}, std::vector<std::int64_t>{reward_.episodes});
         file.add<double>("progress.reward", {1}, std::vector<double>{reward_.sum});
     }
     void load(const safetensors& file) {
         const auto episodes = file.values<std::int64_t>("progress.episodes", {1});
         const auto reward = file.values<double>("progress.reward", {1});
-        training_->load(file);
+        training_.loop->load(file);
         reward_.episodes = episodes[0];
         reward_.sum = reward[0];
     }
     void describe_training(json& summary) const {
         summary["episodes"] = reward_.episodes;
         if (reward_.episodes > 0) summary["reward_smooth"] = reward_.value();
+        summary["environments"] = training_.environments;
         if (!config_.joined) return;
         const world_counts counts = config_.joined->counts();
         summary["world"] = {{"addresses", config_.elsewhere->addresses},
@@ -177,7 +200,7 @@ public:
     }
     /// Scores every level, together with `others`, and notes one episode; false when it was interrupted.
     bool evaluate(int episodes, const run_paths& paths, json& summary, processes* others) {
-        training_.reset();  // an asynchronous one would go on acting
+        training_.loop.reset();  // an asynchronous one would go on acting
         const auto seed = static_cast<std::uint64_t>(config_.seed);
         if (!evaluate_levels(run_, {}, episodes, seed, interrupted, summary, others)) return false;
         if (others && others->rank() > 0) return true;
@@ -192,7 +215,7 @@ private:
 
     const configuration& config_;
     prepared_agent<Backend> run_;
-    std::unique_ptr<training> training_;
+    agent_training training_;
     std::vector<std::string> losses_;
     smoothed_reward reward_;
 };

@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The runs of a program on one backend. A device trains whatever the host trains; environments are on the host.
+// The runs of a program on one backend. A device trains whatever the host trains; synchronous training of one loop has
+// its environments there too, where the task is the library's.
 
 #include <memory>
 #include <string>

@@ -14,7 +14,8 @@
 #include <engram/memory/no_memory.hpp>
 #include <engram/task/goal_arena.hpp>
 #include <engram/task/t_maze.hpp>
-#include <engram/train/device_trainer.hpp>
+#include <engram/train/acting_update.hpp>
+#include <engram/train/rows_on_device.hpp>
 
 namespace {
 
@@ -29,11 +30,16 @@ void time_training(const char* name, const task_options& options, int B, int T) 
     acting_settings s;
     s.rollout.environments = B;
     s.rollout.unroll = T;
-    device_trainer<backend, Environment> trainer(agent, info.levels.front(), s, 1, 0, options);
-    trainer.behaviour().program().executor().precision = tensor_core_rounding::tf32;
-    trainer.learner().executor().precision = tensor_core_rounding::tf32;
+    const resident_maker<backend> make = [&](executor<backend>& on, int count, int first_row) {
+        return std::make_unique<device_environments<backend, Environment>>(
+            on, info.levels.front(), count, 1, static_cast<std::uint32_t>(first_row), options, nullptr);
+    };
+    training_loop<acting_update<backend>> loop({1, 1, 0}, agent, on_device(agent, make, 1), s);
+    auto& shard = loop->shard(0);
+    shard.rows->acting().executor().precision = tensor_core_rounding::tf32;
+    shard.learner.executor().precision = tensor_core_rounding::tf32;
     const double us = gpu_benchmark::microseconds(
-        3, [&] { trainer.take_window(); }, [&] { trainer.iterate(); });
+        3, [&] { loop.take_window(); }, [&] { loop.iterate(); });
     gpu_benchmark::line(message(name, ", B ", B, ", T ", T), 1e6 * B * T / us, "steps/s");
 }
 

@@ -30,7 +30,11 @@ TEST_CASE("an actor on the device takes the host's actions and sees its rewards"
     const std::string level = info.levels.front();
     actor<cpu<float>> host(here, here.store, std::make_unique<batch_of<t_maze>>(level, B, 9, 2, options, nullptr), 9,
                            2);
-    device_actor<emulated<float>, t_maze> device(there, there.store, level, B, 9, 2, options, nullptr);
+    const resident_maker<emulated<float>> make = [&](executor<emulated<float>>& on, int count, int first_row) {
+        return std::make_unique<device_environments<emulated<float>, t_maze>>(
+            on, level, count, 9, static_cast<std::uint32_t>(first_row), options, nullptr);
+    };
+    device_actor<emulated<float>> device(there, there.store, make, B, 9, 2);
     int finished = 0, several = 0;
     for (int t = 0; t < 200; ++t) {
         host.step();

@@ -1,54 +1,94 @@
-// Training that never leaves an emulated device: the host's episodes, updates and weights.
+// Training that never leaves an emulated device: the host's episodes, updates and weights, and its checkpoints.
 
 #include "training.hpp"
 
-#include <numeric>
-
-#include <engram/train/acting_update.hpp>
+#include "../train/same_file.hpp"
 
 using namespace training_test;
 using device = engram::emulated<float>;
 
 namespace {
 
-history trained_on_the_host() {
+history trained_on_the_host(const acting_settings& s, int threads) {
     const auto agent = traced<cpu<float>>();
-    history told;
-    told.first.assign(agent.store->flat().begin(), agent.store->flat().end());
-    const environment_maker make = [](int count, int first_row) {
-        return std::make_unique<batch_of<t_maze>>("train", count, seed, static_cast<std::uint32_t>(first_row),
-                                                  corridor(), nullptr);
-    };
-    training_loop<acting_update<cpu<float>>> host({seed, 1, iterations * environments * unroll}, agent, make,
-                                                  settings());
-    for (int i = 0; i < iterations; ++i) {
-        host.iterate();
-        const auto now = host.take_window();
-        const auto count = static_cast<int>(now.episodes.size());
-        told.episodes.push_back(count);
-        told.reward.push_back(count > 0 ? std::accumulate(now.episodes.begin(), now.episodes.end(), 0.0) / count : 0);
-        told.loss.push_back(now.loss);
-        told.norm.push_back(now.gradient_norm);
-    }
-    told.weights.assign(agent.store->flat().begin(), agent.store->flat().end());
-    return told;
+    auto loop = host_loop(agent, s, seed, threads);
+    return history_of(agent, loop);
+}
+
+template <class Loop>
+safetensors saved(Loop& loop) {
+    safetensors file;
+    loop.save(file);
+    return file;
 }
 
 }  // namespace
 
 TEST_CASE("training on the device is the host's training") {
-    are_the_same(trained_on<device>(), trained_on_the_host());
+    are_the_same(trained_on<device>(), trained_on_the_host(settings(), 1));
+}
+
+TEST_CASE("several shards, passes and minibatches on the device are the host's") {
+    acting_settings s = settings();
+    s.optimiser.learning_rate = 1e-3;
+    s.rollout.shards = 3;
+    are_the_same(trained_on<device>(s, 2), trained_on_the_host(s, 2));
+    s.rollout.epochs = 2;
+    s.rollout.minibatches = 2;
+    are_the_same(trained_on<device>(s, 1), trained_on_the_host(s, 1));
 }
 
 TEST_CASE("an agent learns a T-Maze without leaving the device") {
     an_agent_learns<device>();
 }
 
-TEST_CASE("several passes over an unroll are refused on the device") {
-    acting_settings s;
-    s.rollout.environments = 2;
-    s.rollout.epochs = 3;
+TEST_CASE("a run goes on from a checkpoint wherever its environments are, with the same bits") {
     const auto agent = traced<device>();
-    using trainer_on_device = device_trainer<device, t_maze>;
-    CHECK_THROWS_WITH(trainer_on_device(agent, "train", s, 1, 0, corridor()), doctest::Contains("rollout.epochs is 3"));
+    auto whole = resident_loop(agent, settings(), seed);
+    for (int i = 0; i < 3; ++i) whole.iterate();
+    const auto half = saved(whole);
+    CHECK(same(saved(whole), half));  // looking changes nothing
+    for (int i = 0; i < 3; ++i) whole.iterate();
+    const auto end = saved(whole);
+
+    const auto other = traced<device>();
+    auto there = resident_loop(other, settings(), seed);
+    there.iterate();  // what it did before leaves no trace
+    there.load(half);
+    CHECK(same(saved(there), half));
+    for (int i = 0; i < 3; ++i) there.iterate();
+    CHECK(same(saved(there), end));
+
+    const auto third = traced<device>();
+    auto here = host_loop(third, settings(), seed);
+    here.load(half);
+    CHECK(same(saved(here), half));
+    for (int i = 0; i < 3; ++i) here.iterate();
+    CHECK(same(saved(here), end));
+    there.load(half);
+    for (int i = 0; i < 3; ++i) there.iterate();
+    CHECK(same(saved(there), end));
+}
+
+TEST_CASE("states of another level are refused, and nothing changes") {
+    const auto agent = traced<device>();
+    auto loop = resident_loop(agent, settings(), seed);
+    loop.iterate();
+    const auto before = saved(loop);
+    auto damaged = before;
+    auto& last = damaged.tensors.at("shard.0.environment.5").data;
+    std::fill(last.begin(), last.begin() + 8, std::uint8_t(255));
+    loop.iterate();
+    loop.load(before);
+    CHECK_THROWS_WITH_AS(loop.load(damaged), doctest::Contains("saved state"), engram::error);
+    CHECK(same(saved(loop), before));
+}
+
+TEST_CASE("a policy that is not a number ends a run on the device") {
+    const auto agent = traced<device>();
+    auto loop = resident_loop(agent, settings(), seed);
+    loop.iterate();
+    loop.settle();
+    for (float& weight : agent.store->edit().flat()) weight = std::numeric_limits<float>::quiet_NaN();
+    CHECK_THROWS_WITH_AS(loop.iterate(), doctest::Contains("stopped"), engram::error);
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <numeric>
 #include <vector>
 
 #include <engram/auxiliary/no_auxiliary.hpp>
@@ -14,7 +16,8 @@
 #include <engram/learner/vtrace.hpp>
 #include <engram/memory/fifo_knn.hpp>
 #include <engram/task/t_maze.hpp>
-#include <engram/train/device_trainer.hpp>
+#include <engram/train/acting_update.hpp>
+#include <engram/train/rows_on_device.hpp>
 
 namespace training_test {
 
@@ -65,25 +68,62 @@ struct history {
     std::vector<float> first, weights;
 };
 
+/// The task in a device's memory.
 template <class Device>
-history trained_on() {
-    const auto agent = traced<Device>();
+resident_maker<Device> mazes(std::uint64_t from) {
+    return [from](executor<Device>& on, int count, int first_row) {
+        return std::make_unique<device_environments<Device, t_maze>>(
+            on, "train", count, from, static_cast<std::uint32_t>(first_row), corridor(), nullptr);
+    };
+}
+/// And on the host.
+inline environment_maker mazes_on_host(std::uint64_t from) {
+    return [from](int count, int first_row) {
+        return std::make_unique<batch_of<t_maze>>("train", count, from, static_cast<std::uint32_t>(first_row),
+                                                  corridor(), nullptr);
+    };
+}
+
+/// Whatever acts, a loop learns from it.
+template <class Backend>
+using loop_of = training_loop<acting_update<Backend>>;
+
+template <class Device>
+loop_of<Device> resident_loop(const traced_agent<Device>& agent, const acting_settings& s, std::uint64_t from,
+                              int threads = 1) {
+    return loop_of<Device>({from, threads, iterations * environments * unroll}, agent,
+                           on_device(agent, mazes<Device>(from), from), s);
+}
+template <class Backend>
+loop_of<Backend> host_loop(const traced_agent<Backend>& agent, const acting_settings& s, std::uint64_t from,
+                           int threads = 1) {
+    return loop_of<Backend>({from, threads, iterations * environments * unroll}, agent, mazes_on_host(from), s);
+}
+
+template <class Backend>
+history history_of(const traced_agent<Backend>& agent, loop_of<Backend>& loop) {
     history told;
     told.first.assign(agent.store->flat().begin(), agent.store->flat().end());
-    device_trainer<Device, t_maze> trainer(agent, "train", settings(), seed, iterations * environments * unroll,
-                                           corridor());
     for (int i = 0; i < iterations; ++i) {
-        trainer.iterate();
-        const auto now = trainer.take_window();
-        told.episodes.push_back(now.episodes);
-        told.reward.push_back(now.episode_reward);
+        loop.iterate();
+        const auto now = loop.take_window();
+        const auto count = static_cast<int>(now.episodes.size());
+        told.episodes.push_back(count);
+        told.reward.push_back(count > 0 ? std::accumulate(now.episodes.begin(), now.episodes.end(), 0.0) / count : 0);
         told.loss.push_back(now.loss);
         told.norm.push_back(now.gradient_norm);
     }
-    CHECK(trainer.steps() == iterations * environments * unroll);
-    trainer.fetch_weights();
+    CHECK(loop.steps() == iterations * environments * unroll);
+    loop.settle();
     told.weights.assign(agent.store->flat().begin(), agent.store->flat().end());
     return told;
+}
+
+template <class Device>
+history trained_on(const acting_settings& s = settings(), int threads = 1) {
+    const auto agent = traced<Device>();
+    auto loop = resident_loop(agent, s, seed, threads);
+    return history_of(agent, loop);
 }
 
 /// In float: rounding is carried on by twenty updates, and flips no action here.
@@ -113,14 +153,16 @@ void an_agent_learns() {
     s.rollout.unroll = 8;
     s.optimiser.learning_rate = 1e-2;
     const auto agent = traced<Device>();
-    device_trainer<Device, t_maze> device(agent, "train", s, 3, 0, corridor());
-    double first = 0, last = 0;
-    for (int i = 0; i < 160; ++i) {
-        device.iterate();
-        if (i == 19) first = device.take_window().episode_reward;
-        if (i == 139) device.take_window();
-    }
-    last = device.take_window().episode_reward;
+    auto loop = loop_of<Device>({3, 1, 0}, agent, on_device(agent, mazes<Device>(3), 3), s);
+    const auto reward = [&](int updates) {
+        for (int i = 0; i < updates; ++i) loop.iterate();
+        const auto now = loop.take_window();
+        return std::accumulate(now.episodes.begin(), now.episodes.end(), 0.0) /
+               static_cast<double>(now.episodes.size());
+    };
+    const double first = reward(20);
+    (void)reward(120);
+    const double last = reward(20);
     INFO("episode reward of the first and the last twenty updates: ", first, " and ", last);
     CHECK(first < 2);
     CHECK(last > 3);  // chance is 0.5, the most is 4

@@ -47,6 +47,7 @@ TEST_CASE("a run on a device is trained, evaluated, sampled, and goes on on the 
     REQUIRE(trained.code == 0);
     CHECK(has(read(out + "/config.json"), "\"device\": \"emulated\""));
     CHECK(has(read(out + "/summary.json"), "\"device\": \"emulated\""));
+    CHECK(has(read(out + "/summary.json"), "\"environments\": \"emulated\""));
     const auto record = engram::read_run(out);
     CHECK(record.steps == 480);
     REQUIRE(record.levels.size() == 3);
@@ -71,6 +72,7 @@ TEST_CASE("a run on a device is trained, evaluated, sampled, and goes on on the 
     INFO(resumed.err);
     REQUIRE(resumed.code == 0);
     CHECK(has(read(out + "/summary.json"), "\"device\": \"cpu\""));
+    CHECK(has(read(out + "/summary.json"), "\"environments\": \"cpu\""));
     const finished again =
         on_device(words(out, {"--steps", "1440", "--evaluate", "0", "--resume", "--device", "emulated"}));
     INFO(again.err);

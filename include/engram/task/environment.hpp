@@ -172,12 +172,32 @@ concept environment = std::is_trivially_copyable_v<E> && equal_in_bytes<E> &&
 
 struct explored;
 
-/// Many environments of one task and level. Different rows may be stepped by different threads.
-class batch_environment {
-public:
-    virtual ~batch_environment() = default;
+/// Many environments of one task and level, wherever they are.
+struct environment_rows {
+    virtual ~environment_rows() = default;
     virtual int size() const = 0;
     virtual const task_info& info() const = 0;
+    /// The bytes that a checkpoint keeps, and their way back; they fit only the same task and level.
+    virtual std::span<const std::byte> state(int row) const = 0;
+    virtual void restore(int row, std::span<const std::byte> saved) = 0;
+};
+
+/// The environment whose bytes were saved, in the place of `now`; throws where it is another task's or level's.
+template <environment E>
+E restored_environment(const task_info& info, const E& now, std::span<const std::byte> saved) {
+    require(saved.size() == sizeof(E), info.name, ": the saved state has ", saved.size(), " bytes, expected ",
+            sizeof(E));
+    E found;
+    std::memcpy(static_cast<void*>(&found), saved.data(), sizeof(E));
+    require(found.level == now.level, info.name,
+            ": the saved state belongs to another level or to other task settings");
+    require(found.valid(), info.name, ": the saved state is corrupt");
+    return found;
+}
+
+/// Environments that the host steps. Different rows may be stepped by different threads.
+class batch_environment : public environment_rows {
+public:
     /// Starts new episodes in rows [first, first + count); a fresh batch has already done so.
     virtual void reset(int first, int count) = 0;
     /// Writes observation.size() numbers.
@@ -196,9 +216,6 @@ public:
     virtual int explore(int, explored&) const {
         fail(info().name, ": nobody explores this environment (it would give `int explore(explored&) const`)");
     }
-    /// The bytes that a checkpoint keeps, and their way back; they fit only the same task and level.
-    virtual std::span<const std::byte> state(int row) const = 0;
-    virtual void restore(int row, std::span<const std::byte> saved) = 0;
 };
 
 /// The batch of an environment type.
@@ -249,14 +266,7 @@ public:
     std::span<const std::byte> state(int i) const override { return std::as_bytes(std::span(&row(i), 1)); }
 
     void restore(int i, std::span<const std::byte> saved) override {
-        require(saved.size() == sizeof(E), info_.name, ": the saved state has ", saved.size(), " bytes, expected ",
-                sizeof(E));
-        E found;
-        std::memcpy(static_cast<void*>(&found), saved.data(), sizeof(E));
-        require(found.level == row(i).level, info_.name,
-                ": the saved state belongs to another level or to other task settings");
-        require(found.valid(), info_.name, ": the saved state is corrupt");
-        row(i) = found;
+        row(i) = restored_environment(info_, row(i), saved);
     }
 
 private:

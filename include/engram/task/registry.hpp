@@ -108,43 +108,33 @@ inline std::vector<registered_task>& added_tasks() {
     return added;
 }
 
+template <environment... E>
+struct task_list {
+    /// body.template operator()<E>() for each.
+    template <class Body>
+    static void each(Body body) {
+        (body.template operator()<E>(), ...);
+    }
+};
+
+/// The tasks of the library.
+using library_tasks = task_list<
+    // The Memory Tasks Suite (facts 2), in the order of the paper's tables.
+    arbitrary_visuomotor_mapping, continuous_recognition, change_detection, what_then_where, spot_diff,
+    spot_diff_passive, spot_diff_multi, spot_diff_motion, visible_goal_with_buildings, invisible_goal_with_buildings,
+    invisible_goal_empty_arena, procedural_maze, transitive_inference,
+    // Facts 3.7.
+    t_maze, two_colors,
+    // POPGym (docs/decisions/0027).
+    popgym::repeat_first, popgym::repeat_previous, popgym::autoencode, popgym::count_recall, popgym::higher_lower,
+    popgym::concentration, popgym::battleship, popgym::mine_sweeper, popgym::multiarmed_bandit,
+    popgym::stateless_cart_pole, popgym::noisy_stateless_cart_pole, popgym::stateless_pendulum,
+    popgym::noisy_stateless_pendulum, popgym::labyrinth_escape, popgym::labyrinth_explore>;
+
 /// Every task of the library, and those that were added.
 inline std::vector<registered_task> registered_tasks() {
-    std::vector<registered_task> all{
-        // The Memory Tasks Suite (facts 2), in the order of the paper's tables.
-        register_task<arbitrary_visuomotor_mapping>(),
-        register_task<continuous_recognition>(),
-        register_task<change_detection>(),
-        register_task<what_then_where>(),
-        register_task<spot_diff>(),
-        register_task<spot_diff_passive>(),
-        register_task<spot_diff_multi>(),
-        register_task<spot_diff_motion>(),
-        register_task<visible_goal_with_buildings>(),
-        register_task<invisible_goal_with_buildings>(),
-        register_task<invisible_goal_empty_arena>(),
-        register_task<procedural_maze>(),
-        register_task<transitive_inference>(),
-        // Facts 3.7.
-        register_task<t_maze>(),
-        register_task<two_colors>(),
-        // POPGym (docs/decisions/0027).
-        register_task<popgym::repeat_first>(),
-        register_task<popgym::repeat_previous>(),
-        register_task<popgym::autoencode>(),
-        register_task<popgym::count_recall>(),
-        register_task<popgym::higher_lower>(),
-        register_task<popgym::concentration>(),
-        register_task<popgym::battleship>(),
-        register_task<popgym::mine_sweeper>(),
-        register_task<popgym::multiarmed_bandit>(),
-        register_task<popgym::stateless_cart_pole>(),
-        register_task<popgym::noisy_stateless_cart_pole>(),
-        register_task<popgym::stateless_pendulum>(),
-        register_task<popgym::noisy_stateless_pendulum>(),
-        register_task<popgym::labyrinth_escape>(),
-        register_task<popgym::labyrinth_explore>(),
-    };
+    std::vector<registered_task> all;
+    library_tasks::each([&]<class E>() { all.push_back(register_task<E>()); });
     all.insert(all.end(), added_tasks().begin(), added_tasks().end());
     return all;
 }

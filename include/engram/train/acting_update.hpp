@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
+#include <engram/train/acting_rows.hpp>
 #include <engram/train/training_loop.hpp>
-#include <engram/train/unroll.hpp>
 
 namespace engram {
 
@@ -62,33 +62,20 @@ struct acting_settings {
     asynchronous_settings asynchronous{};
 };
 
-/// The learner's plan of one shard of the rows.
-template <class Backend>
-struct learner_part {
-    learner_part(const traced_agent<Backend>& agent, int steps, int rows, int total_rows)
-        : learner(*agent.g, agent.store,
-                  {.steps = steps, .batch = rows, .gradients = true, .replay = true, .total_batch = total_rows}),
-          inputs(unroll_inputs(agent, learner)) {}
-
-    program<Backend> learner;
-    unroll_blocks<typename Backend::real> inputs;
-};
-
 /// One shard's environments and plans.
 template <class Backend>
-struct acting_shard : learner_part<Backend> {
-    acting_shard(const traced_agent<Backend>& agent, const environment_maker& make, const rollout_settings& s,
-                 std::uint64_t seed, int count, int first_row)
-        : learner_part<Backend>(agent, s.unroll, count, s.part()),
-          recorder(agent, agent.store, make(count, first_row), seed, first_row, this->inputs),
-          behaviour(recorder.acting()) {}
+struct acting_shard {
+    acting_shard(const traced_agent<Backend>& agent, const rows_maker<Backend>& make, const rollout_settings& s,
+                 int count, int first_row)
+        : learner(*agent.g, agent.store,
+                  {.steps = s.unroll, .batch = count, .gradients = true, .replay = true, .total_batch = s.part()}),
+          rows(make(learner, count, first_row)) {}
 
     /// Acts for T steps, filling the learner's inputs. `aligned`: the learner's memories begin where the behaviour's
     /// stand; they do so by themselves as long as both had equal weights.
     void act(bool aligned) {
         if (aligned) align_resources();
-        ask_for(this->learner, this->inputs);
-        recorder.record(this->inputs);
+        rows->act();
     }
 
     /// Gradients of what was done; pass 0 is the first of this unroll, `more` says that others follow.
@@ -103,27 +90,27 @@ struct acting_shard : learner_part<Backend> {
                 from += static_cast<std::ptrdiff_t>(part.size());
             });
         }
-        this->learner.forward();
-        this->learner.backward();
+        learner.forward();
+        learner.backward();
     }
 
     /// The learner's memories begin where the behaviour's stand now.
     void align_resources() {
-        for (std::size_t r = 0; r < this->learner.resource_count(); ++r) {
-            const auto from = behaviour.program().bound_resource(r)->bytes();
-            const auto to = this->learner.bound_resource(r)->bytes();
+        for (std::size_t r = 0; r < learner.resource_count(); ++r) {
+            const auto from = rows->acting().bound_resource(r)->bytes();
+            const auto to = learner.bound_resource(r)->bytes();
             for (std::size_t i = 0; i < from.size(); ++i) std::copy(from[i].begin(), from[i].end(), to[i].begin());
         }
     }
 
-    recording_actor<Backend> recorder;
-    actor<Backend>& behaviour;
+    program<Backend> learner;
+    std::unique_ptr<acting_rows<Backend>> rows;
 
 private:
     template <class Body>
     void each_memory(Body body) {
-        for (std::size_t r = 0; r < this->learner.resource_count(); ++r)
-            for (const auto part : this->learner.bound_resource(r)->bytes()) body(part);
+        for (std::size_t r = 0; r < learner.resource_count(); ++r)
+            for (const auto part : learner.bound_resource(r)->bytes()) body(part);
     }
 
     std::vector<std::byte> begun_;  // what the learner's memories held when the unroll began
@@ -136,7 +123,11 @@ public:
     using real = typename Backend::real;
     static constexpr const char* mode = "synchronous";
 
+    /// With environments on the host.
     acting_update(const loop_settings& loop, const traced_agent<Backend>& agent, const environment_maker& make,
+                  const acting_settings& s)
+        : acting_update(loop, agent, on_host(agent, make, loop.seed), s) {}
+    acting_update(const loop_settings& loop, const traced_agent<Backend>& agent, const rows_maker<Backend>& make,
                   const acting_settings& s)
         : agent_(&agent), settings_(s), seed_(loop.seed) {
         const int parts = s.rollout.minibatches, rows = s.rollout.part();
@@ -146,8 +137,8 @@ public:
         for (int m = 0; m < parts; ++m)
             for (int i = mine_.first; i < mine_.last; ++i) {
                 const int from = first_row(i, mine_.all, rows), to = first_row(i + 1, mine_.all, rows);
-                shards_.push_back(std::make_unique<acting_shard<Backend>>(agent, make, s.rollout, loop.seed, to - from,
-                                                                          m * rows + from));
+                shards_.push_back(
+                    std::make_unique<acting_shard<Backend>>(agent, make, s.rollout, to - from, m * rows + from));
             }
     }
 
@@ -182,7 +173,7 @@ public:
         }
         for (int m = 0; m < parts; ++m) {
             std::vector<std::vector<double>> finished;
-            for (auto& s : part(m)) finished.push_back(std::exchange(s->behaviour.finished(), {}));
+            for (auto& s : part(m)) finished.push_back(s->rows->take_finished());
             for (const auto& rewards : by.gather(finished))
                 by.window.episodes.insert(by.window.episodes.end(), rewards.begin(), rewards.end());
         }
@@ -201,23 +192,24 @@ public:
     template <class Body>
     void each_part(Body body) {
         for (std::size_t i = 0; i < shards_.size(); ++i) {
-            engram::each_part(shards_[i]->behaviour, name_of(i), body);
+            shards_[i]->rows->each_part(name_of(i), body);
             body(name_of(i) + ".learner_replays",
                  std::as_writable_bytes(std::span(&shards_[i]->learner.replay_count(), 1)));
         }
     }
     void save(safetensors& file) {
-        for (std::size_t i = 0; i < shards_.size(); ++i) save_environments(file, shards_[i]->behaviour, name_of(i));
+        for (std::size_t i = 0; i < shards_.size(); ++i)
+            save_environments(file, shards_[i]->rows->environments(), name_of(i));
     }
     void load(const safetensors& file) {
-        std::vector<std::pair<actor<Backend>*, std::string>> actors;
-        for (std::size_t i = 0; i < shards_.size(); ++i) actors.emplace_back(&shards_[i]->behaviour, name_of(i));
-        load_environments(file, actors);
+        std::vector<std::pair<environment_rows*, std::string>> all;
+        for (std::size_t i = 0; i < shards_.size(); ++i)
+            all.emplace_back(&shards_[i]->rows->environments(), name_of(i));
+        load_environments(file, all);
     }
     void loaded(training_context<Backend>&) {
         for (auto& s : shards_) {
-            s->behaviour.finished().clear();
-            if (!s->behaviour.environment().resumes()) s->behaviour.begin_anew();
+            s->rows->loaded();
             s->align_resources();
         }
     }

@@ -22,6 +22,13 @@ namespace engram {
 /// Makes `count` environments whose first row has the global number `first_row`.
 using environment_maker = std::function<std::unique_ptr<batch_environment>(int count, int first_row)>;
 
+/// Throws unless a model made for `made` can act in the task.
+inline void require_fits(const task_shape& made, const task_info& task) {
+    require(task.observation.size() == made.observation.size() && task.actions == made.actions, "task '", task.name,
+            "' shows ", task.observation.size(), " numbers and takes ", task.actions,
+            " actions, the model was made for ", made.observation.size(), " and ", made.actions);
+}
+
 template <class Backend>
 class actor {
 public:
@@ -45,11 +52,7 @@ public:
           log_probability_(size()),
           value_(size()),
           episode_reward_(size(), 0.0) {
-        require(environment_->info().observation.size() == agent.task.observation.size() &&
-                    environment_->info().actions == agent.task.actions,
-                "task '", environment_->info().name, "' shows ", environment_->info().observation.size(),
-                " numbers and takes ", environment_->info().actions, " actions, the model was made for ",
-                agent.task.observation.size(), " and ", agent.task.actions);
+        require_fits(agent.task, environment_->info());
         for (int b = 0; b < batch_; ++b)
             random_.emplace_back(seed, stream_id("action", static_cast<std::uint32_t>(first_row + b)));
         for (std::size_t r = 0; r < program_.resource_count(); ++r)

@@ -51,6 +51,18 @@
 
 namespace engram {
 
+/// The plan that learns from unrolls of `rows` rows out of `total_rows`, and where they go in.
+template <class Backend>
+struct learner_part {
+    learner_part(const traced_agent<Backend>& agent, int steps, int rows, int total_rows)
+        : learner(*agent.g, agent.store,
+                  {.steps = steps, .batch = rows, .gradients = true, .replay = true, .total_batch = total_rows}),
+          inputs(unroll_inputs(agent, learner)) {}
+
+    program<Backend> learner;
+    unroll_blocks<typename Backend::real> inputs;
+};
+
 template <class Backend>
 class asynchronous_update {
 public:
@@ -205,8 +217,7 @@ public:
     }
     void save(safetensors& file) {
         for (int i = 0; i < group_count_; ++i)
-            if (acts_here(i))
-                save_environments(file, groups_[static_cast<std::size_t>(i)]->recorder->acting(), message("group.", i));
+            if (acts_here(i)) save_environments(file, acting(i).environment(), message("group.", i));
         if (!learns_) return;
         file.add("asynchronous.groups", {2},
                  std::vector<std::int64_t>{group_count_, static_cast<std::int64_t>(queue_.size())});
@@ -227,12 +238,12 @@ public:
         for (std::size_t k = 0; k < waiting(file); ++k) check_unroll(file, message("queue.", k));
     }
     void load(const safetensors& file) {
-        std::vector<std::pair<actor<Backend>*, std::string>> acting;
+        std::vector<std::pair<environment_rows*, std::string>> all;
         for (int i = 0; i < group_count_; ++i)
-            if (acts_here(i))
-                acting.emplace_back(&groups_[static_cast<std::size_t>(i)]->recorder->acting(), message("group.", i));
-        load_environments(file, acting);
-        for (const auto& a : acting) a.first->finished().clear();
+            if (acts_here(i)) all.emplace_back(&acting(i).environment(), message("group.", i));
+        load_environments(file, all);
+        for (int i = 0; i < group_count_; ++i)
+            if (acts_here(i)) acting(i).finished().clear();
         if (!learns_) return;
         queue_.clear();
         free_.clear();
@@ -332,6 +343,7 @@ private:
     }
     /// The process whose thread acts in a group; threads of all processes take groups in turn.
     int process_of(int g) const { return others_ ? 1 + g % acting_threads_ / threads_here_ : 0; }
+    actor<Backend>& acting(int g) { return groups_[static_cast<std::size_t>(g)]->recorder->acting(); }
     bool acts_here(int g) const { return acts_ && (!others_ || process_of(g) == others_->rank()); }
 
     filled_unroll* add_buffer() { return buffers_.emplace_back(std::make_unique<filled_unroll>(part_->inputs)).get(); }

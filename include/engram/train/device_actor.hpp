@@ -6,7 +6,7 @@
 // Row b draws its actions and its episodes from the streams of row first_row + b of the host's actor (train/actor.hpp),
 // by the same arithmetic, so at equal logits both play the same episodes. What a step saw and did stays in the device's
 // memory; fetch() copies it to the host. unroll() is T steps in one recorded sweep, written down where a learner reads
-// them (train/device_trainer.hpp).
+// them (train/rows_on_device.hpp).
 
 #include <cmath>
 #include <string>
@@ -19,35 +19,14 @@
 
 namespace engram {
 
-/// What the steps of one environment did, in the host actor's terms.
-template <class Real>
-struct device_step {
-    Real action, log_probability, value, reward;
-    double episode_reward;  // so far, this step's reward included
-    int done;
-    int finished;            // episodes that have ended so far
-    double finished_reward;  // and the sum of their rewards
-};
-
-/// What an environment's step fills for the next one.
-template <class Real>
-struct device_inputs {
-    step_rows<Real> last_action, last_reward, reset;
-};
-
-/// Where a learner reads what one step began with and did, [B, 1] each; what it does not read is not wanted.
-template <class Real>
-struct device_record {
-    device_inputs<Real> began;
-    step_rows<Real> action, reward, continues, log_probability, value;
-};
-
 /// Where a learner reads T steps; a null operand is not read.
 template <class Real>
 struct device_unroll {
     int steps = 0;
     operand<Real> last_action, last_reward, reset, action, reward, continues, log_probability, value;
     operand<Real> bootstrap;                                      // [B, 1]: the value after the last step
+    double* ended = nullptr;                                      // [T, B]: rewards of ended episodes, else NaN
+    int batch = 0;                                                // B
     std::vector<std::pair<operand<Real>, operand<Real>>> before;  // from the actor: what a step begins with ...
     std::vector<std::pair<operand<Real>, operand<Real>>> after;   // ... what it leaves (stored rows of a memory)
     std::vector<std::pair<operand<Real>, operand<Real>>> states;  // ... and what the first step enters with
@@ -58,74 +37,22 @@ struct device_unroll {
                 {reward, t},
                 {continues, t},
                 {log_probability, t},
-                {value, t}};
+                {value, t},
+                ended ? ended + std::ptrdiff_t{t} * batch : nullptr};
     }
 };
 
-/// Samples row b's action by its policy, takes it, and says what the next step is told about it.
-template <class Real, class Environment>
-struct act_row {
-    Environment* rows;
-    philox* random;
-    device_step<Real>* steps;
-    step_rows<Real> log_policy, value;
-    device_inputs<Real> to;
-    device_record<Real> record;
-    int* alarm;
-    ENGRAM_HD void operator()(std::ptrdiff_t b) const {
-        const Real* const policy = log_policy.row(b);
-        const double u = static_cast<double>(random[b].uniform());
-        double sum = 0;
-        int a = 0;
-        for (; a < log_policy.width - 1; ++a) {
-            sum += std::exp(static_cast<double>(policy[a]));
-            if (!(sum - sum == 0)) *alarm = 1;
-            if (u < sum) break;
-        }
-        const outcome out = rows[b].step(a);
-        if (out.done) rows[b].reset();
-        device_step<Real>& s = steps[b];
-        const double before = s.done ? 0 : s.episode_reward, total = before + static_cast<double>(out.reward);
-        const Real reward = static_cast<Real>(out.reward);
-        s = {static_cast<Real>(a),
-             policy[a],
-             *value.row(b),
-             reward,
-             total,
-             out.done,
-             s.finished + out.done,
-             out.done ? s.finished_reward + total : s.finished_reward};
-        put(record.began.last_action, b, to.last_action.wanted() ? *to.last_action.row(b) : Real(0));
-        put(record.began.last_reward, b, to.last_reward.wanted() ? *to.last_reward.row(b) : Real(0));
-        put(record.began.reset, b, to.reset.wanted() ? *to.reset.row(b) : Real(0));
-        put(record.action, b, s.action);
-        put(record.reward, b, reward);
-        put(record.continues, b, out.done ? Real(0) : Real(1));
-        put(record.log_probability, b, s.log_probability);
-        put(record.value, b, s.value);
-        put(to.last_action, b, out.done ? Real(-1) : static_cast<Real>(a));
-        put(to.last_reward, b, out.done ? Real(0) : reward);
-        put(to.reset, b, out.done ? Real(1) : Real(0));
-    }
-
-private:
-    ENGRAM_HD static void put(const step_rows<Real>& to, std::ptrdiff_t b, Real by) {
-        if (to.wanted()) *to.row(b) = by;
-    }
-};
-
-template <device_backend Backend, environment Environment>
+template <device_backend Backend>
 class device_actor {
 public:
     using real = typename Backend::real;
     using variable = var<Backend>;
 
-    device_actor(const traced_agent<Backend>& agent, std::shared_ptr<parameters<real>> store, const std::string& level,
-                 int batch, std::uint64_t seed, std::uint32_t first_row, const task_options& options,
-                 const stimulus_set* stimuli)
+    device_actor(const traced_agent<Backend>& agent, std::shared_ptr<parameters<real>> store,
+                 const resident_maker<Backend>& make, int batch, std::uint64_t seed, int first_row)
         : batch_(batch),
           program_(*agent.g, std::move(store), {.steps = 1, .batch = batch}, outputs(agent)),
-          environments_(program_.executor(), level, batch, seed, first_row, options, stimuli),
+          environments_(make(program_.executor(), batch, first_row)),
           random_(size()),
           steps_(size()),
           log_policy_(program_.on_device(agent.log_policy), 0),
@@ -134,19 +61,15 @@ public:
           inputs_{{place_of(program_, *agent.g, "last_action"), 0},
                   {place_of(program_, *agent.g, "last_reward"), 0},
                   {place_of(program_, *agent.g, "reset"), 0}},
-          alarm_(program_.executor().alarm("acting stopped: a policy is not finite")) {
-        const task_info& info = environments_.info();
-        require(info.observation.size() == agent.task.observation.size() && info.actions == agent.task.actions,
-                "task '", info.name, "' shows ", info.observation.size(), " numbers and takes ", info.actions,
-                " actions, the model was made for ", agent.task.observation.size(), " and ", agent.task.actions);
-        std::vector<philox> random;
+          alarm_(program_.executor().alarm("acting stopped: a policy is not finite")),
+          last_action_(size(), real(-1)),
+          last_reward_(size(), real(0)),
+          reset_(size(), real(1)),
+          episode_reward_(size(), 0.0) {
+        require_fits(agent.task, environments_->info());
         for (int b = 0; b < batch; ++b)
-            random.emplace_back(seed, stream_id("action", first_row + static_cast<std::uint32_t>(b)));
-        program_.executor().upload_bytes(random.data(), random_.data(), sizeof(philox) * random.size());
-        // An episode begins with this step.
-        fill(inputs_.last_action, real(-1));
-        fill(inputs_.reset, real(1));
-        environments_.observe(observation_);
+            streams_.emplace_back(seed, stream_id("action", static_cast<std::uint32_t>(first_row + b)));
+        tell();
     }
 
     /// One step of every environment. Does not wait for the device.
@@ -177,7 +100,39 @@ public:
         return steps;
     }
     engram::program<Backend>& program() { return program_; }
-    device_environments<Backend, Environment>& environments() { return environments_; }
+    resident_environments<Backend>& environments() { return *environments_; }
+
+    /// Every block of a checkpoint but the environments, by the names and with the bytes of the host's actor. After
+    /// they were written, tell().
+    template <class Body>
+    void each_part(const std::string& prefix, Body body) {
+        const auto steps = fetch();
+        for (std::size_t b = 0; b < steps.size(); ++b) {
+            const device_step<real>& s = steps[b];
+            last_action_[b] = s.done ? real(-1) : s.action;
+            last_reward_[b] = s.done ? real(0) : s.reward;
+            reset_[b] = s.done ? real(1) : real(0);
+            episode_reward_[b] = s.done ? 0 : s.episode_reward;
+        }
+        program_.executor().download_bytes(random_.data(), streams_.data(), sizeof(philox) * streams_.size());
+        each_actor_part(program_, prefix, std::span(last_action_), std::span(last_reward_), std::span(reset_),
+                        std::span(episode_reward_), std::span(streams_), body);
+    }
+    /// The device goes on from what each_part() and the environments were given.
+    void tell() {
+        auto& on = program_.executor();
+        std::vector<device_step<real>> steps(size());
+        for (std::size_t b = 0; b < steps.size(); ++b)
+            steps[b] = {last_action_[b], 0, 0, last_reward_[b], episode_reward_[b], reset_[b] != 0};
+        on.upload_bytes(steps.data(), steps_.data(), sizeof(device_step<real>) * steps.size());
+        on.upload_bytes(streams_.data(), random_.data(), sizeof(philox) * streams_.size());
+        for (const auto& [to, from] :
+             {std::pair{&inputs_.last_action, &last_action_}, std::pair{&inputs_.last_reward, &last_reward_},
+              std::pair{&inputs_.reset, &reset_}})
+            if (to->wanted()) on.upload(from->data(), to->data, batch_);
+        environments_->observe(observation_);
+        on.wait();
+    }
 
 private:
     template <class T>
@@ -189,32 +144,28 @@ private:
         return o;
     }
     std::size_t size() const { return static_cast<std::size_t>(batch_); }
-    void fill(const step_rows<real>& input, real by) {
-        if (!input.wanted()) return;
-        const std::vector<real> numbers(size(), by);
-        program_.executor().upload(numbers.data(), input.data, batch_);
-        program_.executor().wait();
-    }
     void copy_rows(const operand<real>& from, operand<real> into, int t) {
         into.data = into.at(t);
         send_rows(program_.executor(), from, into, batch_, false);
     }
     void act(const device_record<real>& record) {
-        program_.executor().launch("act", batch_,
-                                   act_row<real, Environment>{environments_.rows(), random_.data(), steps_.data(),
-                                                              log_policy_, value_, inputs_, record, alarm_});
-        environments_.observe(observation_);
+        environments_->act({random_.data(), steps_.data(), log_policy_, value_, inputs_, record, alarm_});
+        environments_->observe(observation_);
     }
 
     int batch_;
     engram::program<Backend> program_;
     recorded_steps<Backend> steps_of_unroll_{program_};
-    device_environments<Backend, Environment> environments_;
+    std::unique_ptr<resident_environments<Backend>> environments_;
     array<philox> random_;
     array<device_step<real>> steps_;
     step_rows<real> log_policy_, value_, observation_;
     device_inputs<real> inputs_;
     int* alarm_;
+    // What a checkpoint keeps, on the host.
+    std::vector<real> last_action_, last_reward_, reset_;
+    std::vector<double> episode_reward_;
+    std::vector<philox> streams_;
 };
 
 }  // namespace engram

@@ -11,6 +11,10 @@
 //
 // Row b draws its episodes from stream first_row + b of the seed, as a row of the host's `batch_of` does.
 
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -109,8 +113,100 @@ struct convert_pixels {
     }
 };
 
+/// What the last step of one environment did, in the host actor's terms.
+template <class Real>
+struct device_step {
+    Real action, log_probability, value, reward;
+    double episode_reward;  // so far, this step's reward included
+    int done;
+};
+
+/// What an environment's step fills for the next one.
+template <class Real>
+struct device_inputs {
+    step_rows<Real> last_action, last_reward, reset;
+};
+
+/// Where a learner reads what one step began with and did, [B, 1] each; what it does not read is not wanted.
+template <class Real>
+struct device_record {
+    device_inputs<Real> began;
+    step_rows<Real> action, reward, continues, log_probability, value;
+    double* ended = nullptr;  // [B]: the reward of an episode that ended here, NaN where none did; may be null
+};
+
+/// All that a step of acting reads and writes besides the environments.
+template <class Real>
+struct device_acting {
+    philox* random;            // [B]
+    device_step<Real>* steps;  // [B]
+    step_rows<Real> log_policy, value;
+    device_inputs<Real> to;
+    device_record<Real> record;
+    int* alarm;
+};
+
+/// Samples row b's action by its policy, takes it, and says what the next step is told about it.
+template <class Real, class Environment>
+struct act_row {
+    Environment* rows;
+    device_acting<Real> by;
+    ENGRAM_HD void operator()(std::ptrdiff_t b) const {
+        const Real* const policy = by.log_policy.row(b);
+        const double u = static_cast<double>(by.random[b].uniform());
+        double sum = 0;
+        int a = 0;
+        for (; a < by.log_policy.width - 1; ++a) {
+            sum += std::exp(static_cast<double>(policy[a]));
+            if (!(sum - sum == 0)) *by.alarm = 1;
+            if (u < sum) break;
+        }
+        const outcome out = rows[b].step(a);
+        if (out.done) rows[b].reset();
+        device_step<Real>& s = by.steps[b];
+        const double before = s.done ? 0 : s.episode_reward, total = before + static_cast<double>(out.reward);
+        const Real reward = static_cast<Real>(out.reward);
+        s = {static_cast<Real>(a), policy[a], *by.value.row(b), reward, total, out.done};
+        const device_record<Real>& record = by.record;
+        const device_inputs<Real>& to = by.to;
+        put(record.began.last_action, b, to.last_action.wanted() ? *to.last_action.row(b) : Real(0));
+        put(record.began.last_reward, b, to.last_reward.wanted() ? *to.last_reward.row(b) : Real(0));
+        put(record.began.reset, b, to.reset.wanted() ? *to.reset.row(b) : Real(0));
+        put(record.action, b, s.action);
+        put(record.reward, b, reward);
+        put(record.continues, b, out.done ? Real(0) : Real(1));
+        put(record.log_probability, b, s.log_probability);
+        put(record.value, b, s.value);
+        if (record.ended) record.ended[b] = out.done ? total : std::numeric_limits<double>::quiet_NaN();
+        put(to.last_action, b, out.done ? Real(-1) : static_cast<Real>(a));
+        put(to.last_reward, b, out.done ? Real(0) : reward);
+        put(to.reset, b, out.done ? Real(1) : Real(0));
+    }
+
+private:
+    ENGRAM_HD static void put(const step_rows<Real>& to, std::ptrdiff_t b, Real by) {
+        if (to.wanted()) *to.row(b) = by;
+    }
+};
+
+/// Environments of any one task in a device's memory, as an actor there sees them. Nothing but state() and restore()
+/// waits for the device.
+template <device_backend Backend>
+struct resident_environments : environment_rows {
+    using real = typename Backend::real;
+    /// One step of all, by actions sampled from their policies.
+    virtual void act(const device_acting<real>& by) = 0;
+    /// What is seen now, into rows [B, pixels] of a model's input.
+    virtual void observe(const step_rows<real>& to) = 0;
+};
+
+/// Makes those of rows [first_row, first_row + count) of a batch; `on` runs everything there and must outlive them.
+template <device_backend Backend>
+using resident_maker =
+    std::function<std::unique_ptr<resident_environments<Backend>>(executor<Backend>& on, int count, int first_row)>;
+
 template <device_backend Backend, environment Environment>
-class device_environments {
+class device_environments final : public resident_environments<Backend> {
 public:
     using real = typename Backend::real;
     template <class T>
@@ -122,12 +218,12 @@ public:
         : on_(&on),
           info_(Environment::describe(options)),
           batch_(batch),
-          rows_(size()),
-          pixels_(size() * static_cast<std::size_t>(info_.observation.size())),
+          rows_(count()),
+          pixels_(count() * static_cast<std::size_t>(info_.observation.size())),
           images_(stimuli ? stimuli->pixels().size() : 0),
           alarm_(on.alarm(info_.name + ": an action is out of range")) {
         require(batch > 0, info_.name, ": a batch needs at least one environment, not ", batch);
-        std::vector<Environment> rows(size(), Environment::make(info_.level(level).name, options, stimuli));
+        std::vector<Environment> rows(count(), Environment::make(info_.level(level).name, options, stimuli));
         for (std::size_t b = 0; b < rows.size(); ++b) {
             rows[b].random = philox(seed, stream_id("environment", first_row + static_cast<std::uint32_t>(b)));
             rows[b].reset();
@@ -135,17 +231,15 @@ public:
         send(rows, rows_);
         if (stimuli) send(std::vector<float>(stimuli->pixels().begin(), stimuli->pixels().end()), images_);
         if constexpr (shows_a_room<Environment>) {
-            views_ = array<room_view>(size());
-            spare_ = array<room>(size());
+            views_ = array<room_view>(count());
+            spare_ = array<room>(count());
         }
         if constexpr (psychlab_task<Environment>)
-            if (in_perspective()) texels_ = array<float>(size() * panel::fine_size);
+            if (in_perspective()) texels_ = array<float>(count() * panel::fine_size);
     }
 
-    const task_info& info() const { return info_; }
-    int batch() const { return batch_; }
-    /// Where they lie, for kernels that step them.
-    Environment* rows() { return rows_.data(); }
+    const task_info& info() const override { return info_; }
+    int size() const override { return batch_; }
 
     /// One step of all: actions [B] and outcomes [B] lie on the device.
     void step(const int* actions, outcome* outcomes) {
@@ -176,22 +270,27 @@ public:
                 observe_environment<Environment>{rows_.data(), images, pixels_.data(), info_.observation.size()});
         return pixels_.data();
     }
-    /// The same, put into rows [B, pixels] of a model's input.
-    void observe(const step_rows<real>& to) {
+    void act(const device_acting<real>& by) override {
+        on_->launch("act", batch_, act_row<real, Environment>{rows_.data(), by});
+    }
+    void observe(const step_rows<real>& to) override {
         const float* const pixels = observe();
         on_->launch("observe", std::ptrdiff_t{batch_} * to.width, convert_pixels<real>{pixels, to});
     }
 
-    /// Copies of the environments as they are; waits for the device.
-    std::vector<Environment> fetch() {
-        std::vector<Environment> rows(size());
+    std::span<const std::byte> state(int row) const override {
         on_->wait();
-        on_->download_bytes(rows_.data(), rows.data(), sizeof(Environment) * rows.size());
-        return rows;
+        on_->download_bytes(rows_.data() + row, &seen_, sizeof(Environment));
+        return std::as_bytes(std::span(&seen_, 1));
+    }
+    void restore(int row, std::span<const std::byte> saved) override {
+        (void)state(row);
+        const Environment found = restored_environment(info_, seen_, saved);
+        on_->upload_bytes(&found, rows_.data() + row, sizeof(Environment));
     }
 
 private:
-    std::size_t size() const { return static_cast<std::size_t>(batch_); }
+    std::size_t count() const { return static_cast<std::size_t>(batch_); }
     bool in_perspective() const { return info_.observation.height == psychlab_view_height; }
     template <class T>
     void send(const std::vector<T>& from, array<T>& to) {
@@ -201,6 +300,7 @@ private:
     executor<Backend>* on_;
     task_info info_;
     int batch_;
+    mutable Environment seen_{};  // on the host
     array<Environment> rows_;
     array<float> pixels_, images_, texels_;
     array<room_view> views_;

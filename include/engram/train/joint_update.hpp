@@ -148,24 +148,20 @@ private:
             for (auto* part : {&shown, &action, &reward, &continues}) body(*part);
         }
     };
-    lived_unroll lived_in(const acting_shard<Backend>& shard) const {
-        lived_unroll all;
+    static lived_unroll lived_in(program<Backend>& learner) {
         const auto block = [&](const char* name) {
-            std::vector<real> numbers;
-            for (const auto& b : shard.inputs.steps)
-                if (b.name == name) numbers.assign(b.data.begin(), b.data.end());
-            return numbers;
+            const auto numbers = learner.input(name);
+            return std::vector<real>(numbers.begin(), numbers.end());
         };
-        all.shown = block("observation"), all.action = block("action"), all.reward = block("reward");
-        all.continues.assign(shard.inputs.continues.data.begin(), shard.inputs.continues.data.end());
-        return all;
+        return {block("observation"), block("action"), block("reward"), block("continues")};
     }
 
     /// What was lived in the shards of a minibatch, in their order: in all of them, wherever they are carried.
     std::vector<lived_unroll> lived_in_part(int minibatch) {
         const auto mine = loop_.mine(this->shards_a_part());
         std::vector<lived_unroll> own;
-        for (int i = 0; i < mine.count(); ++i) own.push_back(lived_in(this->shard(minibatch * mine.count() + i)));
+        for (int i = 0; i < mine.count(); ++i)
+            own.push_back(lived_in(this->shard(minibatch * mine.count() + i).learner));
         if (!loop_.others) return own;
         std::vector<real> sent;
         for (auto& shard : own)

@@ -146,42 +146,47 @@ void each_state(program<Backend>& p, const std::string& prefix, Body body) {
 // --- actors ---
 
 /// Every block of plain bytes of an actor but its environments.
+template <class Backend, class Real, class Body>
+void each_actor_part(program<Backend>& p, const std::string& prefix, std::span<Real> last_action,
+                     std::span<Real> last_reward, std::span<Real> reset, std::span<double> episode_reward,
+                     std::span<philox> random, Body body) {
+    const auto raw = [](auto span) { return std::as_writable_bytes(span); };
+    each_state(p, prefix, body);
+    body(prefix + ".last_action", raw(last_action));
+    body(prefix + ".last_reward", raw(last_reward));
+    body(prefix + ".reset", raw(reset));
+    body(prefix + ".episode_reward", raw(episode_reward));
+    body(prefix + ".random", raw(random));
+    body(prefix + ".replays", raw(std::span(&p.replay_count(), 1)));
+}
 template <class Backend, class Body>
 void each_part(actor<Backend>& a, const std::string& prefix, Body body) {
-    const auto raw = [](auto span) { return std::as_writable_bytes(span); };
-    each_state(a.program(), prefix, body);
-    body(prefix + ".last_action", raw(a.last_action()));
-    body(prefix + ".last_reward", raw(a.last_reward()));
-    body(prefix + ".reset", raw(a.reset()));
-    body(prefix + ".episode_reward", raw(a.episode_reward()));
-    body(prefix + ".random", raw(std::span(a.random())));
-    body(prefix + ".replays", raw(std::span(&a.program().replay_count(), 1)));
+    each_actor_part(a.program(), prefix, a.last_action(), a.last_reward(), a.reset(), a.episode_reward(),
+                    std::span(a.random()), body);
 }
 
-/// The states of an actor's environments.
-template <class Backend>
-void save_environments(safetensors& file, actor<Backend>& a, const std::string& prefix) {
-    for (int b = 0; b < a.batch(); ++b) save_bytes(file, message(prefix, ".environment.", b), a.environment().state(b));
+/// The states of environments.
+inline void save_environments(safetensors& file, const environment_rows& rows, const std::string& prefix) {
+    for (int b = 0; b < rows.size(); ++b) save_bytes(file, message(prefix, ".environment.", b), rows.state(b));
 }
 
 /// Environments refuse states of another task or level, so they are restored first, and put back if one refuses.
-template <class Backend>
-void load_environments(const safetensors& file, const std::vector<std::pair<actor<Backend>*, std::string>>& actors) {
+inline void load_environments(const safetensors& file,
+                              const std::vector<std::pair<environment_rows*, std::string>>& all) {
     std::vector<std::vector<std::byte>> before;
-    for (const auto& [a, prefix] : actors)
-        for (int b = 0; b < a->batch(); ++b) {
-            const auto state = a->environment().state(b);
+    for (const auto& [rows, prefix] : all)
+        for (int b = 0; b < rows->size(); ++b) {
+            const auto state = rows->state(b);
             before.emplace_back(state.begin(), state.end());
         }
     try {
-        for (const auto& [a, prefix] : actors)
-            for (int b = 0; b < a->batch(); ++b)
-                a->environment().restore(b,
-                                         std::as_bytes(file.values<std::uint8_t>(message(prefix, ".environment.", b))));
+        for (const auto& [rows, prefix] : all)
+            for (int b = 0; b < rows->size(); ++b)
+                rows->restore(b, std::as_bytes(file.values<std::uint8_t>(message(prefix, ".environment.", b))));
     } catch (...) {
         std::size_t i = 0;
-        for (const auto& [a, prefix] : actors)
-            for (int b = 0; b < a->batch(); ++b) a->environment().restore(b, before[i++]);
+        for (const auto& [rows, prefix] : all)
+            for (int b = 0; b < rows->size(); ++b) rows->restore(b, before[i++]);
         throw;
     }
 }
