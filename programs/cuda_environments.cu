@@ -9,6 +9,6 @@
 namespace engram {
 
 template resident_maker<cuda<float>> find_resident(const std::string&, const std::string&, std::uint64_t,
-                                                 const task_options&, std::shared_ptr<const stimulus_set>);
+                                                   const task_options&, std::shared_ptr<const stimulus_set>);
 
 }  // namespace engram

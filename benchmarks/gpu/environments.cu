@@ -86,7 +86,7 @@ void frames() {
         5, [&] { on.wait(); },
         [&] {
             on.launch("draw", std::ptrdiff_t{rooms} * through.width,
-                      draw_view_column{views.data(), pixels.data(), size, through.width});
+                      internal::draw_view_column{views.data(), pixels.data(), size, through.width});
         });
     line("ray caster 72 x 96, device", 1e6 * rooms / us, "frames/s");
     std::vector<float> seen(static_cast<std::size_t>(size));

@@ -62,19 +62,20 @@ struct images {
     }
     template <int In>
     numbers weight_gradient(bool add, thread_order order) {
-        using slice = weight_gradient_slice<double, In>;
+        using slice = internal::weight_gradient_slice<double, In>;
         const gradient_slices split(s, In, slice::lanes, count);
         numbers partial = random_numbers(split.slices * s.weights(), 5), to = random_numbers(s.weights(), 6);
         on.order = order;
         on.launch_blocks("slices", std::ptrdiff_t{split.slices} * s.kernel * s.kernel * split.parts, slice::scratch,
                          slice{s, split, rows_of(x, x_width, x_stride), rows_of(y, y_width, y_stride),
                                count * s.out_height, partial.data()});
-        on.launch("sum", s.weights(), sum_slices<double>{partial.data(), s.weights(), split.slices, to.data(), add});
+        on.launch("sum", s.weights(),
+                  internal::sum_slices<double>{partial.data(), s.weights(), split.slices, to.data(), add});
         on.order = thread_order::ascending;
         return to;
     }
     numbers weight_gradient_one_by_one(bool add) {
-        using one = window_weight_gradient<double>;
+        using one = internal::window_weight_gradient<double>;
         numbers to = random_numbers(s.weights(), 6);
         on.launch_blocks("weights", s.weights(), one::lanes,
                          one{s, rows_of(x, x_width, x_stride), rows_of(y, y_width, y_stride), count, to.data(), add});
@@ -85,14 +86,14 @@ struct images {
     void check() {
         for (const bool add : {false, true}) {
             numbers one = y, tiled = y;
-            forward(convolve_pixel<double>{s, {}, {}, {}, {}}, y_width, one, add, !add);
-            using tile = convolve_tile<double, In>;
+            forward(internal::convolve_pixel<double>{s, {}, {}, {}, {}}, y_width, one, add, !add);
+            using tile = internal::convolve_tile<double, In>;
             forward(tile{s, {}, {}, {}, {}}, tile::launches(s), tiled, add, !add);
             nearly_equal(one, tiled);
 
             numbers back_one = x, back_tiled = x;
-            back(convolve_back<double>{s, {}, {}, {}, {}}, x_width, back_one, add, !add);
-            using back_tile = convolve_back_tile<double, In>;
+            back(internal::convolve_back<double>{s, {}, {}, {}, {}}, x_width, back_one, add, !add);
+            using back_tile = internal::convolve_back_tile<double, In>;
             back(back_tile{s, {}, {}, {}, {}}, back_tile::launches(s), back_tiled, add, !add);
             nearly_equal(back_one, back_tiled);
 
@@ -142,10 +143,11 @@ TEST_CASE("sums of columns in slices") {
                 const numbers x = random_numbers(std::ptrdiff_t{rows} * columns, 1);
                 numbers partial(static_cast<std::size_t>(slices * columns)),
                     total(static_cast<std::size_t>(columns), 2);
-                using slice = column_sums_slice<double>;
+                using slice = internal::column_sums_slice<double>;
                 on.launch_blocks("slices", slices, slice::lanes,
                                  slice{x.data(), columns, rows, slices, partial.data()});
-                on.launch("sum", columns, sum_slices<double>{partial.data(), columns, slices, total.data(), true});
+                on.launch("sum", columns,
+                          internal::sum_slices<double>{partial.data(), columns, slices, total.data(), true});
                 for (int c = 0; c < columns; ++c) {
                     double sum = 2;
                     for (int r = 0; r < rows; ++r) sum += x[static_cast<std::size_t>(r * columns + c)];

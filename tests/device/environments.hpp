@@ -110,7 +110,7 @@ walked draw_rooms(int rooms, const lens& through, float tolerance) {
     on.upload_bytes(places.data(), there.data(), sizeof(room) * count);
     on.upload_bytes(wanted.data(), views.data(), sizeof(room_view) * count);
     on.launch("draw", std::ptrdiff_t{rooms} * through.width,
-              draw_view_column{views.data(), pixels.data(), size, through.width});
+              internal::draw_view_column{views.data(), pixels.data(), size, through.width});
     const auto seen = fetched(on, pixels.data(), shown.size());
     return {0, 0, 0, static_cast<std::int64_t>(seen.size()), different(shown, seen, tolerance)};
 }

@@ -142,7 +142,7 @@ void broken_keys_come_last() {
 /// More slots than a block's scratch holds.
 template <class Device>
 void a_large_memory_is_read() {
-    const sizes large{2, 2, knn_read_rows<double>::near_slots + 8, 4, 1, true};
+    const sizes large{2, 2, internal::knn_read_rows<double>::near_slots + 8, 4, 1, true};
     const auto host = run<cpu<double>>(large, 300, numbers::whole), device = run<Device>(large, 300, numbers::whole);
     CHECK(host.when == device.when);
 }

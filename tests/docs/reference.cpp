@@ -248,7 +248,7 @@ std::vector<operation_line> operations_in(const fs::path& file, const std::strin
     std::vector<operation_line> all;
     const auto lines = read_lines(file);
     std::string said;
-    bool inside = false;  // of namespace detail or internal
+    bool inside = false;  // of namespace internal
     for (std::size_t i = 0; i < lines.size(); ++i) {
         if (!lines[i].starts_with(indent)) {
             if (lines[i].empty()) said.clear();
@@ -260,8 +260,8 @@ std::vector<operation_line> operations_in(const fs::path& file, const std::strin
             continue;
         }
         if (line.starts_with("template") || line.starts_with("    requires")) continue;
-        inside |= line == "namespace detail {" || line == "namespace internal {";
-        inside &= line != "}  // namespace detail" && line != "}  // namespace internal";
+        inside |= line == "namespace internal {";
+        inside &= line != "}  // namespace internal";
         std::smatch found;
         if (!inside && std::regex_search(line, found, function) && found.str(1) != "return") {
             operation_line f{found[2], "", in_short(found[1]), said, file.filename().string()};

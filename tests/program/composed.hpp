@@ -105,7 +105,7 @@ using learners =
     choice<memup, memup_ppo, ppo, quantile_regression, supervised, truncated_supervised, variational, vtrace>;
 
 template <class Learner>
-using wiring_settings = typename detail::wiring_of<Learner>::type::settings;
+using wiring_settings = typename internal::wiring_of<Learner>::type::settings;
 
 /// Five names.
 struct composition {
@@ -169,7 +169,7 @@ public:
     }
     learning_kind learns() const override {
         return learner.visit([]<class L>(const typename L::settings&) {
-            using wiring = typename detail::wiring_of<L>::type;
+            using wiring = typename internal::wiring_of<L>::type;
             if (std::is_same_v<wiring, predicts_targets>) return learning_kind::predictions;
             if (std::is_same_v<wiring, carries_states>) return learning_kind::unrolls;
             if (std::is_same_v<wiring, acts_on_memory>) return learning_kind::phases;

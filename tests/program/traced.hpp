@@ -196,15 +196,15 @@ inline bool compiles(const agent_of& a) {
     const bool pairs = a.encoder.visit([&]<class E>(const typename E::settings&) {
         return a.auxiliary.visit([&]<class A>(const typename A::settings&) {
             return a.learner.visit([]<class L>(const typename L::settings&) {
-                return can_assist<A, E> && detail::goes_with<A, L> &&
-                       (!can_infer<L> || can_decode<E>)&&detail::leaves_memory_alone<lstm, no_memory, A, L>;
+                return can_assist<A, E> && internal::goes_with<A, L> &&
+                       (!can_infer<L> || can_decode<E>)&&internal::leaves_memory_alone<lstm, no_memory, A, L>;
             });
         });
     });
     const bool steps = a.controller.visit([&]<class C>(const typename C::settings&) {
         return a.memory.visit([&]<class M>(const typename M::settings&) {
             return a.learner.visit([]<class L>(const typename L::settings&) {
-                return detail::steps_with<C, M, L> && detail::leaves_memory_alone<C, M, no_auxiliary, L>;
+                return internal::steps_with<C, M, L> && internal::leaves_memory_alone<C, M, no_auxiliary, L>;
             });
         });
     });
@@ -217,14 +217,14 @@ public:
 
     traced_agent<cpu<float>> trace(const task_shape& task, std::uint64_t seed, purpose why) const override {
         return learner.visit([&]<class L>(const typename L::settings& s) {
-            if constexpr (std::is_same_v<typename detail::wiring_of<L>::type, acts_on_memory>) {
+            if constexpr (std::is_same_v<typename internal::wiring_of<L>::type, acts_on_memory>) {
                 return with<any_controller, no_memory, no_auxiliary, L>(s, task, seed, why);
             } else if constexpr (can_infer<L>) {
                 return memory.name() == "introspection"
                            ? with<any_controller, any_memory<true>, no_auxiliary, L>(s, task, seed, why)
                            : with<any_controller, any_memory<false>, no_auxiliary, L>(s, task, seed, why);
             } else {
-                if constexpr (detail::steps_with<transformer, no_memory, L>)
+                if constexpr (internal::steps_with<transformer, no_memory, L>)
                     if (controller.name() == "transformer")
                         return with<transformer, no_memory, any_auxiliary, L>(s, task, seed, why);
                 return with<any_controller, any_memory<false>, any_auxiliary, L>(s, task, seed, why);

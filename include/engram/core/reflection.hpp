@@ -49,8 +49,8 @@
 #define ENGRAM_RESCAN_1(...) __VA_ARGS__
 #define ENGRAM_NO_ARGUMENTS ()
 
-#define ENGRAM_MEMBERS(NAME, ...)                                                                          \
-    ::boost::hana::make_pair(BOOST_HANA_STRING(#NAME), ::engram::detail::member_accessor<&Struct::NAME>{}) \
+#define ENGRAM_MEMBERS(NAME, ...)                                                                            \
+    ::boost::hana::make_pair(BOOST_HANA_STRING(#NAME), ::engram::internal::member_accessor<&Struct::NAME>{}) \
         __VA_OPT__(, ENGRAM_MORE_MEMBERS ENGRAM_NO_ARGUMENTS(__VA_ARGS__))
 #define ENGRAM_MORE_MEMBERS() ENGRAM_MEMBERS
 
@@ -93,7 +93,7 @@ std::vector<std::string> member_names() {
     });
 }
 
-namespace detail {
+namespace internal {
 
 /// What finds a member in an object of its struct.
 template <auto Pointer>
@@ -120,7 +120,7 @@ inline std::string join(const std::string& prefix, std::string_view name) {
     return prefix.empty() ? std::string(name) : prefix + "." + std::string(name);
 }
 
-}  // namespace detail
+}  // namespace internal
 
 /// Calls f(const std::string& path, leaf&) for every leaf, in order; paths start with `prefix` (none when it is empty).
 /// An object that cannot be taken apart is its own only leaf, at the path `prefix`.
@@ -128,14 +128,15 @@ template <class T, class F>
 void for_each_leaf(T&& object, const std::string& prefix, F&& f) {
     using type = std::remove_cvref_t<T>;
     if constexpr (reflected<type>) {
-        for_each_member(
-            object, [&](std::string_view name, auto& member) { for_each_leaf(member, detail::join(prefix, name), f); });
-    } else if constexpr (detail::is_sequence<type>) {
+        for_each_member(object, [&](std::string_view name, auto& member) {
+            for_each_leaf(member, internal::join(prefix, name), f);
+        });
+    } else if constexpr (internal::is_sequence<type>) {
         for (std::size_t i = 0; i < object.size(); ++i)
-            for_each_leaf(object[i], detail::join(prefix, std::to_string(i)), f);
-    } else if constexpr (detail::is_tuple<type>) {
+            for_each_leaf(object[i], internal::join(prefix, std::to_string(i)), f);
+    } else if constexpr (internal::is_tuple<type>) {
         std::size_t i = 0;
-        std::apply([&](auto&... parts) { (for_each_leaf(parts, detail::join(prefix, std::to_string(i++)), f), ...); },
+        std::apply([&](auto&... parts) { (for_each_leaf(parts, internal::join(prefix, std::to_string(i++)), f), ...); },
                    object);
     } else {
         f(prefix, object);

@@ -91,7 +91,7 @@ ENGRAM_SIMD Vector multiply_add(Vector a, Vector b, Vector c) {
 #endif
 }
 
-namespace detail {
+namespace internal {
 
 /// An empty statement that a compiler cannot see through, and that costs nothing. g++'s own barrier takes vectors
 /// apart; nvcc knows neither, and what it compiles acts and learns on the device.
@@ -110,7 +110,7 @@ ENGRAM_SIMD Number opaque(Number x) {
     return x;
 }
 
-}  // namespace detail
+}  // namespace internal
 
 /// One number.
 template <std::floating_point Real>
@@ -121,14 +121,14 @@ ENGRAM_HD Real rounded_product(Real a, Real b) {
     else
         return __dmul_rn(a, b);
 #else
-    return detail::opaque(a * b);
+    return internal::opaque(a * b);
 #endif
 }
 
 /// A register of numbers.
 template <vector_register Vector>
 ENGRAM_SIMD Vector rounded_product(Vector a, Vector b) {
-    return detail::opaque(a * b);
+    return internal::opaque(a * b);
 }
 
 }  // namespace engram

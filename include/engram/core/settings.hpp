@@ -56,7 +56,7 @@ template <reflected S, class F>
 void for_each_setting(S&& settings, F&& f, const std::string& prefix = "") {
     for_each_member(settings, [&](std::string_view member, auto& value) {
         using type = std::remove_cvref_t<decltype(value)>;
-        const std::string name = detail::join(prefix, member);
+        const std::string name = internal::join(prefix, member);
         if constexpr (reflected<type>) {
             for_each_setting(value, f, name);
         } else {
@@ -158,7 +158,7 @@ std::string get(const S& settings, std::string_view name) {
     return text;
 }
 
-namespace detail {
+namespace internal {
 
 /// Where a setting's value is, whatever its type.
 struct place {
@@ -171,7 +171,7 @@ void assign_text(void* value, const std::string& name, const std::string& text) 
     *static_cast<T*>(value) = parse<T>(name, text);
 }
 
-}  // namespace detail
+}  // namespace internal
 
 /// Gives settings the values that texts mean, in order, and checks the outcome: pairs that are valid only together may
 /// be set together. On error nothing changes.
@@ -179,15 +179,15 @@ template <reflected S>
 void set(S& settings, const std::vector<std::pair<std::string, std::string>>& pairs) {
     S changed = settings;
     std::vector<std::string> known;
-    std::vector<detail::place> places;
+    std::vector<internal::place> places;
     for_each_setting(changed, [&](const std::string& name, auto& value) {
         known.push_back(name);
-        places.push_back({&value, &detail::assign_text<std::remove_cvref_t<decltype(value)>>});
+        places.push_back({&value, &internal::assign_text<std::remove_cvref_t<decltype(value)>>});
     });
     for (const auto& [name, text] : pairs) {
         require_known("setting", name, known);
         const auto at = std::find(known.begin(), known.end(), name) - known.begin();
-        const detail::place& found = places[static_cast<std::size_t>(at)];
+        const internal::place& found = places[static_cast<std::size_t>(at)];
         found.assign(found.value, name, text);
     }
     check_settings(changed);

@@ -57,7 +57,7 @@ inline std::uint32_t masked_crc32c(std::string_view data) {
     return std::rotr(crc32c(data), 15) + 0xa282ead8u;
 }
 
-namespace detail {
+namespace internal {
 
 inline std::string little_endian(std::uint64_t value, int size) {
     std::string out;
@@ -79,18 +79,18 @@ inline std::string wall_time(double seconds) {
     return "\x09" + little_endian(std::bit_cast<std::uint64_t>(seconds), 8);
 }
 
-}  // namespace detail
+}  // namespace internal
 
 /// One record around `data`.
 inline std::string event_record(std::string_view data) {
-    const std::string length = detail::little_endian(data.size(), 8);
-    return length + detail::little_endian(masked_crc32c(length), 4) + std::string(data) +
-           detail::little_endian(masked_crc32c(data), 4);
+    const std::string length = internal::little_endian(data.size(), 8);
+    return length + internal::little_endian(masked_crc32c(length), 4) + std::string(data) +
+           internal::little_endian(masked_crc32c(data), 4);
 }
 
 /// The record that begins a file; `seconds` since 1970.
 inline std::string first_event(double seconds) {
-    return event_record(detail::wall_time(seconds) + detail::piece(3, "brain.Event:2"));
+    return event_record(internal::wall_time(seconds) + internal::piece(3, "brain.Event:2"));
 }
 
 /// The scalars of one step; those that are NaN are left out.
@@ -99,10 +99,10 @@ inline std::string scalar_event(double seconds, std::int64_t step, std::span<con
     for (const auto& s : scalars) {
         if (std::isnan(s.value)) continue;
         const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(s.value));
-        summary += detail::piece(1, detail::piece(1, s.tag) + "\x15" + detail::little_endian(bits, 4));
+        summary += internal::piece(1, internal::piece(1, s.tag) + "\x15" + internal::little_endian(bits, 4));
     }
-    return event_record(detail::wall_time(seconds) + "\x10" + detail::varint(static_cast<std::uint64_t>(step)) +
-                        detail::piece(5, summary));
+    return event_record(internal::wall_time(seconds) + "\x10" + internal::varint(static_cast<std::uint64_t>(step)) +
+                        internal::piece(5, summary));
 }
 
 /// The records of a file one by one; damage, or half a record, is the end of them.

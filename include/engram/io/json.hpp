@@ -82,7 +82,7 @@ inline void write_json(const std::string& path, const json& value) {
     write_file(path, json_text(value));
 }
 
-namespace detail {
+namespace internal {
 
 template <setting_type T>
 T setting_from_json(const std::string& name, const json& value) {
@@ -142,7 +142,7 @@ void settings_from_json(S& settings, const json& object, const std::string& pref
     }
 }
 
-}  // namespace detail
+}  // namespace internal
 
 /// A float is written with its own few digits: 0.001, not 0.0010000000474974513.
 template <reflected S>
@@ -167,7 +167,7 @@ json settings_to_json(const S& settings) {
 template <reflected S>
 void settings_from_json(S& settings, const json& object) {
     S changed = settings;
-    detail::settings_from_json(changed, object, "");
+    internal::settings_from_json(changed, object, "");
     check_settings(changed);
     settings = std::move(changed);
 }

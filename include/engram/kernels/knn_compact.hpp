@@ -58,7 +58,7 @@ constexpr std::ptrdiff_t knn_compact_words(int slots, int key_width) {
     return std::ptrdiff_t((slots + block - 1) / block) * block * (knn_compact_rows(key_width) + knn_compact_bounds);
 }
 
-namespace detail {
+namespace internal {
 
 /// Float arithmetic on D numbers: g of the equations above, and what is too long for it.
 struct knn_rounding {
@@ -113,17 +113,17 @@ struct knn_scaled {
     double error(const knn_rounding& of) const { return of.length(lost) + 0x1p-21 * of.length(all); }
 };
 
-}  // namespace detail
+}  // namespace internal
 
 /// Makes the compact copy of one slot. Keys of no finite or of a huge length get bounds below everything. Norms may be
 /// summed in another order than here, as those are that come from a device.
 inline void knn_compact_write(const knn_ring<float>& ring, int slot) {
     constexpr int block = knn_compact_block;
     const int D = ring.key_width, rows = knn_compact_rows(D);
-    const detail::knn_rounding of{D};
+    const internal::knn_rounding of{D};
     const float *const c = ring.key, *const k = c + std::ptrdiff_t(slot) * D;
     std::int32_t whole[knn_compact_widest + pack<float>::width];
-    const detail::knn_scaled y(k, c, D, 127, whole);
+    const internal::knn_scaled y(k, c, D, 127, whole);
     const float square = dot(k, k, D);
     const double g = of.g(), length = of.length(square), centre = of.length(dot(c, c, D));
     const double other = double(ring.norm[slot]) - double(square);
@@ -162,7 +162,7 @@ public:
     knn_first_look(const knn_ring<float>& ring, const float* query)
         : compact_(ring.compact.words), D_(ring.key_width), rows_(knn_compact_rows(D_)) {
         const float* const c = ring.key;
-        const detail::knn_rounding of{D_};
+        const internal::knn_rounding of{D_};
         const float square = dot(c, c, D_);
         const double q_length = of.length(dot(query, query, D_)), c_length = of.length(square);
         possible = q_length < of.too_long && c_length < of.too_long;
@@ -171,7 +171,7 @@ public:
         uncertain_ = 2 * of.g() * c_length * (c_length + 2 * q_length);
 
         std::int32_t whole[knn_compact_widest + P::width];
-        const detail::knn_scaled x(query, c, D_, std::min(products::most, (1 << 24) / D_), whole);
+        const internal::knn_scaled x(query, c, D_, std::min(products::most, (1 << 24) / D_), whole);
         scale_ = x.scale;
         length_ = of.above(of.length(x.all));
         error_ = of.above(127 * std::sqrt(double(D_)) * x.error(of));
@@ -216,7 +216,7 @@ public:
         return static_cast<int>(count.sum());
     }
     /// No less than `distance` where it is compared with below_i.
-    float bound(float distance) const { return detail::knn_rounding::above(distance - centre_ + uncertain_); }
+    float bound(float distance) const { return internal::knn_rounding::above(distance - centre_ + uncertain_); }
 
     bool possible;
 

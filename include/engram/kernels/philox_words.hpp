@@ -22,7 +22,7 @@ namespace engram {
 inline constexpr int philox_lanes = pack_bytes / 8;
 
 #if !defined(__CUDACC__)
-namespace detail {
+namespace internal {
 
 typedef std::uint64_t philox_words_lanes __attribute__((vector_size(pack_bytes)));
 
@@ -49,7 +49,7 @@ ENGRAM_HD void store_in_turn(philox_words_lanes a, philox_words_lanes b, std::ui
     std::memcpy(to + 2 * n, &second, sizeof second);
 }
 
-}  // namespace detail
+}  // namespace internal
 #endif
 
 /// `to` has 4 philox_lanes words.
@@ -61,13 +61,13 @@ inline void philox_words(philox_block counter, std::uint32_t key0, std::uint32_t
         std::memcpy(to + 4 * i, philox4x32(c, key0, key1).word, 4 * sizeof *to);
     }
 #else
-    using lanes = detail::philox_words_lanes;
+    using lanes = internal::philox_words_lanes;
     const auto all = [](std::uint64_t word) { return word - lanes{}; };
     lanes c0 = all(counter.word[0]), c1 = all(counter.word[1]), c2 = all(counter.word[2]), c3 = all(counter.word[3]);
     for (int i = 0; i < philox_lanes; ++i) c2[i] += static_cast<std::uint64_t>(i);
     for (int round = 0; round < 10; ++round) {
-        const lanes p0 = detail::multiply_halves(all(0xD2511F53u), c0);
-        const lanes p1 = detail::multiply_halves(all(0xCD9E8D57u), c2);
+        const lanes p0 = internal::multiply_halves(all(0xD2511F53u), c0);
+        const lanes p1 = internal::multiply_halves(all(0xCD9E8D57u), c2);
         c0 = (p1 >> 32) ^ c1 ^ all(key0);
         c1 = p1;
         c2 = (p0 >> 32) ^ c3 ^ all(key1);
@@ -77,8 +77,8 @@ inline void philox_words(philox_block counter, std::uint32_t key0, std::uint32_t
     }
     // Two words of a block side by side, lower half first.
     constexpr std::uint64_t lower = 0xFFFFFFFFu;
-    detail::store_in_turn((c0 & lower) | (c1 << 32), (c2 & lower) | (c3 << 32), to,
-                          std::make_integer_sequence<int, philox_lanes>{});
+    internal::store_in_turn((c0 & lower) | (c1 << 32), (c2 & lower) | (c3 << 32), to,
+                            std::make_integer_sequence<int, philox_lanes>{});
 #endif
 }
 

@@ -29,7 +29,7 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
     out.store = std::make_shared<parameters<typename Backend::real>>(seed);
     out.g = std::make_unique<graph<Backend>>(out.store);
     graph<Backend>& g = *out.g;
-    const auto in = [&g](const char* name, auto&& body) { return detail::traced_in(g, name, body); };
+    const auto in = [&g](const char* name, auto&& body) { return internal::traced_in(g, name, body); };
 
     trajectory<variable> seen;
     seen.observation = g.input("observation", task.observation.size());
@@ -79,7 +79,7 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
             in("memory", [&] {
                 memory::write(s.memory, memory_weights, std::vector<variable>{seen.x, h}, now.memory);
             });
-            detail::note_memory(out, read, now.memory);
+            internal::note_memory(out, read, now.memory);
             return h;
         });
     }
@@ -95,7 +95,7 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
     learner::add_losses(g, s.learner, heads);
     in("auxiliary",
        [&] { Agent::auxiliary::template add_losses<typename Agent::encoder>(g, s.auxiliary, s.encoder, seen, task); });
-    out.records = detail::recorded_values(g);
+    out.records = internal::recorded_values(g);
     return out;
 }
 

@@ -29,7 +29,7 @@ struct agent_settings {
                              (typename Wiring::settings, wiring));
 };
 
-namespace detail {
+namespace internal {
 
 template <class P>
 concept has_role = requires {
@@ -97,34 +97,36 @@ struct replacement : std::type_identity<P> {
                   "with<P> needs a policy: a type that claims a slot by `using role = memory_role` or another role");
 };
 
-}  // namespace detail
+}  // namespace internal
 
 /// Five compile-time choices.
 template <class... Policies>
 struct agent {
     // From general to specific; what was said once is not said again in other words.
     static constexpr bool has_slots =
-        sizeof...(Policies) == 5 && detail::claimed<encoder_role, Policies...> == 1 &&
-        detail::claimed<controller_role, Policies...> == 1 && detail::claimed<memory_role, Policies...> == 1 &&
-        detail::claimed<auxiliary_role, Policies...> == 1 && detail::claimed<learner_role, Policies...> == 1;
-    static constexpr bool has_roles = (detail::has_role<Policies> && ...);
+        sizeof...(Policies) == 5 && internal::claimed<encoder_role, Policies...> == 1 &&
+        internal::claimed<controller_role, Policies...> == 1 && internal::claimed<memory_role, Policies...> == 1 &&
+        internal::claimed<auxiliary_role, Policies...> == 1 && internal::claimed<learner_role, Policies...> == 1;
+    static constexpr bool has_roles = (internal::has_role<Policies> && ...);
     static_assert(
         has_roles,
         "an agent is made of policies: types that claim a slot by `using role = memory_role` or another role");
-    static_assert(!has_roles || detail::claimed<encoder_role, Policies...> == 1, "an agent needs exactly one encoder");
-    static_assert(!has_roles || detail::claimed<controller_role, Policies...> == 1,
+    static_assert(!has_roles || internal::claimed<encoder_role, Policies...> == 1,
+                  "an agent needs exactly one encoder");
+    static_assert(!has_roles || internal::claimed<controller_role, Policies...> == 1,
                   "an agent needs exactly one controller");
-    static_assert(!has_roles || detail::claimed<memory_role, Policies...> == 1,
+    static_assert(!has_roles || internal::claimed<memory_role, Policies...> == 1,
                   "an agent needs exactly one memory (no_memory for none)");
-    static_assert(!has_roles || detail::claimed<auxiliary_role, Policies...> == 1,
+    static_assert(!has_roles || internal::claimed<auxiliary_role, Policies...> == 1,
                   "an agent needs exactly one auxiliary loss (no_auxiliary for none)");
-    static_assert(!has_roles || detail::claimed<learner_role, Policies...> == 1, "an agent needs exactly one learner");
+    static_assert(!has_roles || internal::claimed<learner_role, Policies...> == 1,
+                  "an agent needs exactly one learner");
 
-    using encoder = typename detail::policy_of<encoder_role, Policies...>::type;
-    using controller = typename detail::policy_of<controller_role, Policies...>::type;
-    using memory = typename detail::policy_of<memory_role, Policies...>::type;
-    using auxiliary = typename detail::policy_of<auxiliary_role, Policies...>::type;
-    using learner = typename detail::policy_of<learner_role, Policies...>::type;
+    using encoder = typename internal::policy_of<encoder_role, Policies...>::type;
+    using controller = typename internal::policy_of<controller_role, Policies...>::type;
+    using memory = typename internal::policy_of<memory_role, Policies...>::type;
+    using auxiliary = typename internal::policy_of<auxiliary_role, Policies...>::type;
+    using learner = typename internal::policy_of<learner_role, Policies...>::type;
 
     static constexpr bool has_reflected = has_slots && (has_settings<Policies> && ...);
     static_assert(!has_slots || has_reflected,
@@ -141,7 +143,7 @@ struct agent {
     static_assert(!has_reflected || can_read<memory>, "the memory cannot be read: see can_read");
     static_assert(!has_reflected || can_write<memory>, "the memory cannot be written: see can_write");
     static_assert(
-        !has_reflected || !controller_policy<controller> || detail::steps_with<controller, memory, learner>,
+        !has_reflected || !controller_policy<controller> || internal::steps_with<controller, memory, learner>,
         "a controller of whole sequences cannot act step by step yet: it goes with no_memory and a learner of "
         "sequences (supervised)");
     static_assert(!has_reflected || can_learn<learner> || can_infer<learner>,
@@ -149,9 +151,9 @@ struct agent {
     static_assert(!has_reflected || !can_encode<encoder> || can_assist<auxiliary, encoder>,
                   "the auxiliary loss does not work with this encoder (reconstruction needs one that can decode)");
 
-    static_assert(!has_reflected || detail::goes_with<auxiliary, learner>,
+    static_assert(!has_reflected || internal::goes_with<auxiliary, learner>,
                   "the auxiliary loss needs actions and rewards, which a variational model does not have");
-    static_assert(!has_reflected || detail::leaves_memory_alone<controller, memory, auxiliary, learner>,
+    static_assert(!has_reflected || internal::leaves_memory_alone<controller, memory, auxiliary, learner>,
                   "an agent that acts on a trained memory has it in the controller's slot: it goes with no_memory, "
                   "no_auxiliary and a controller that is stepped");
     static_assert(!has_reflected || !can_infer<learner> || !can_encode<encoder> || can_decode<encoder>,
@@ -161,17 +163,17 @@ struct agent {
     static constexpr bool complete =
         has_slots && encoder_policy<encoder> && controller_policy<controller> && memory_policy<memory> &&
         auxiliary_policy<auxiliary> && can_assist<auxiliary, encoder> && learner_policy<learner> &&
-        detail::steps_with<controller, memory, learner> && detail::goes_with<auxiliary, learner> &&
-        detail::leaves_memory_alone<controller, memory, auxiliary, learner> &&
+        internal::steps_with<controller, memory, learner> && internal::goes_with<auxiliary, learner> &&
+        internal::leaves_memory_alone<controller, memory, auxiliary, learner> &&
         (!can_infer<learner> || can_decode<encoder>);
 
     /// The same agent with the policy in P's slot replaced.
     template <class P>
     using with = agent<std::conditional_t<
-        detail::fills<typename detail::role_of<typename detail::replacement<P>::type>::type, Policies>, P,
+        internal::fills<typename internal::role_of<typename internal::replacement<P>::type>::type, Policies>, P,
         Policies>...>;
 
-    using wiring = typename detail::wiring_of<learner>::type;
+    using wiring = typename internal::wiring_of<learner>::type;
     using settings = agent_settings<encoder, controller, memory, auxiliary, learner, wiring>;
 
     /// Traces the model for a task; first weights depend on the seed and their names alone.

@@ -30,7 +30,7 @@ struct choose {
     constexpr auto operator()(auto condition, auto yes, auto no) const { return select(condition > 0.5, yes, no); }
 };
 
-namespace detail {
+namespace internal {
 
 /// Settings of an encoder as a generating trace has them: statistics of batches stay as training left them.
 template <class Settings>
@@ -45,7 +45,7 @@ inline constexpr bool replaces_held = requires {
     requires Memory::replaces_held;
 };
 
-}  // namespace detail
+}  // namespace internal
 
 /// Traces a step that controls, reads, infers and writes.
 template <class Backend, class Agent>
@@ -64,8 +64,8 @@ traced_agent<Backend> wire(controls_reads_infers_writes, const typename Agent::s
     out.store = std::make_shared<parameters<typename Backend::real>>(seed);
     out.g = std::make_unique<graph<Backend>>(out.store);
     graph<Backend>& g = *out.g;
-    const auto in = [&g](const char* name, auto&& body) { return detail::traced_in(g, name, body); };
-    const auto vision = detail::settings_for(why, s.encoder);
+    const auto in = [&g](const char* name, auto&& body) { return internal::traced_in(g, name, body); };
+    const auto vision = internal::settings_for(why, s.encoder);
 
     const variable observation = g.input("observation", task.observation.size()), reset = g.input("reset", 1);
     variables condition;
@@ -83,7 +83,7 @@ traced_agent<Backend> wire(controls_reads_infers_writes, const typename Agent::s
     if constexpr (requires { memory::capacity(s.memory); }) out.capacity = memory::capacity(s.memory);
     const int reads = memory::context_width(s.memory, sizes);
     const bool remembers = reads > 0;
-    const bool with_held = !remembers || !detail::replaces_held<memory>;
+    const bool with_held = !remembers || !internal::replaces_held<memory>;
     const bool feeds_reads = remembers && s.wiring.previous_reads;
     const int context = reads + (with_held ? held : 0) + (remembers ? 0 : task.actions);
     const int inputs = task.actions + (remembers ? latent + (feeds_reads ? reads : 0) : 2 * s.wiring.features);
@@ -152,7 +152,7 @@ traced_agent<Backend> wire(controls_reads_infers_writes, const typename Agent::s
         infer(given);
         if (feeds_reads) now.reads = concatenate("reads", read.context);
         in("memory", [&] { memory::write(s.memory, memory_weights, variables{now.latent, h}, now.memory); });
-        detail::note_memory(out, read, now.memory);
+        internal::note_memory(out, read, now.memory);
         return h;
     });
 
@@ -167,7 +167,7 @@ traced_agent<Backend> wire(controls_reads_infers_writes, const typename Agent::s
     });
     out.generative = v;
     out.watched = {{"h", out.h}, {"latent", v.latent}, {"frame", v.frame}, {"divergence", v.divergence}};
-    out.records = detail::recorded_values(g);
+    out.records = internal::recorded_values(g);
     return out;
 }
 

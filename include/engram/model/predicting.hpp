@@ -24,7 +24,7 @@ struct predicts_targets : reads_controls_writes {};
 /// How a learner of truncated unrolls does: as an agent, with states that are carried from unroll to unroll.
 struct carries_states : reads_controls_writes {};
 
-namespace detail {
+namespace internal {
 
 template <class Backend>
 var<Backend> input_named(graph<Backend>& g, const std::string& name) {
@@ -69,7 +69,7 @@ std::pair<var<Backend>, var<Backend>> predict_rows(graph<Backend>& g, const type
     return {logits, Agent::learner::row_loss(g, s.learner, logits, task)};
 }
 
-}  // namespace detail
+}  // namespace internal
 
 /// Traces memory, pairs and detector of MemUP on sequences.
 template <class Backend, class Agent>
@@ -81,13 +81,13 @@ traced_agent<Backend> wire(predicts_targets, const typename Agent::settings& s, 
     const bool has_context = Agent::learner::has_context(s.learner);
     const bool sees_step = !has_context || s.learner.context.and_step;
     if (why == purpose::generating) {
-        const variable reset = detail::input_named(*out.g, "reset");
+        const variable reset = internal::input_named(*out.g, "reset");
         const variable e =
-            detail::predictor_encoding<Backend, Agent>(*out.g, s, task, detail::input_named(*out.g, "observation"));
+            internal::predictor_encoding<Backend, Agent>(*out.g, s, task, internal::input_named(*out.g, "observation"));
         std::vector<variable> seen;
         if (sees_step) seen.push_back(e);
-        if (has_context) seen.push_back(detail::predictor_context<Backend, Agent>(*out.g, s, e, reset));
-        const auto [logits, row_loss] = detail::predict_rows<Backend, Agent>(*out.g, s, task, seen, out.h);
+        if (has_context) seen.push_back(internal::predictor_context<Backend, Agent>(*out.g, s, e, reset));
+        const auto [logits, row_loss] = internal::predict_rows<Backend, Agent>(*out.g, s, task, seen, out.h);
         out.logits = out.value = out.log_policy = logits;
         out.row_loss = row_loss;
         if (has_context) out.context = seen.back();
@@ -100,8 +100,8 @@ traced_agent<Backend> wire(predicts_targets, const typename Agent::settings& s, 
         to.context_graph = std::make_unique<graph<Backend>>(out.store);
         graph<Backend>& g = *to.context_graph;
         const variable observation = g.input("observation", task.observation.size()), reset = g.input("reset", 1);
-        const variable e = detail::predictor_encoding<Backend, Agent>(g, s, task, observation);
-        to.context_output = detail::predictor_context<Backend, Agent>(g, s, e, reset);
+        const variable e = internal::predictor_encoding<Backend, Agent>(g, s, task, observation);
+        to.context_output = internal::predictor_context<Backend, Agent>(g, s, e, reset);
         receive_gradient("context_gradient", to.context_output);
     }
     to.g = std::make_unique<graph<Backend>>(out.store);
@@ -111,9 +111,9 @@ traced_agent<Backend> wire(predicts_targets, const typename Agent::settings& s, 
     std::vector<variable> seen;
     if (sees_step)
         seen.push_back(
-            detail::predictor_encoding<Backend, Agent>(g, s, task, g.input("observation", task.observation.size())));
+            internal::predictor_encoding<Backend, Agent>(g, s, task, g.input("observation", task.observation.size())));
     if (has_context) seen.push_back(to.context = g.input("context", to.context_output.width, extent::sequence, true));
-    to.row_loss = detail::predict_rows<Backend, Agent>(g, s, task, seen, to.memory).second;
+    to.row_loss = internal::predict_rows<Backend, Agent>(g, s, task, seen, to.memory).second;
     Agent::learner::add_row_losses(g, to.row_loss);
     return out;
 }

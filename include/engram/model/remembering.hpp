@@ -36,7 +36,7 @@ struct acts_on_memory {
     };
 };
 
-namespace detail {
+namespace internal {
 
 /// One phase's graph under construction.
 template <class Backend, class Agent>
@@ -103,7 +103,7 @@ struct phase_tracer {
     }
 };
 
-}  // namespace detail
+}  // namespace internal
 
 /// Traces the phase of the agent that `why` names.
 template <class Backend, class Agent>
@@ -115,7 +115,7 @@ traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, co
     out.store = std::make_shared<parameters<typename Backend::real>>(seed);
     out.g = std::make_unique<graph<Backend>>(out.store);
     graph<Backend>& g = *out.g;
-    const detail::phase_tracer<Backend, Agent> trace{s, task, g};
+    const internal::phase_tracer<Backend, Agent> trace{s, task, g};
 
     if (why == purpose::detecting) {
         out.discount = s.learner.detector.discount;
@@ -144,10 +144,10 @@ traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, co
         out.predictor->g = std::make_unique<graph<Backend>>(out.store);
         graph<Backend>& pairs = *out.predictor->g;
         pairs.share_parameters();
-        const detail::phase_tracer<Backend, Agent> second{s, task, pairs};
+        const internal::phase_tracer<Backend, Agent> second{s, task, pairs};
         out.predictor->memory = pairs.input("memory", out.h.width, extent::sequence, true);
         const auto target = second.played();
-        const variable e = detail::traced_in(pairs, "memory", [&] { return second.encode(target.observation); });
+        const variable e = internal::traced_in(pairs, "memory", [&] { return second.encode(target.observation); });
         out.predictor->row_loss = second.predict(out.predictor->memory, e, target.action);
         Agent::learner::add_row_losses(pairs, out.predictor->row_loss);
         return out;

@@ -103,7 +103,7 @@ struct agent_state {
     BOOST_HANA_DEFINE_STRUCT(agent_state, (Controller, controller), (Memory, memory));
 };
 
-namespace detail {
+namespace internal {
 
 /// Runs `body` with the names of all that it traces under `name`.
 template <class Backend, class Body>
@@ -140,6 +140,6 @@ std::vector<var<Backend>> recorded_values(graph<Backend>& g) {
     return all;
 }
 
-}  // namespace detail
+}  // namespace internal
 
 }  // namespace engram

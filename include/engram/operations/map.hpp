@@ -23,7 +23,7 @@
 
 namespace engram {
 
-namespace detail {
+namespace internal {
 
 template <class T>
 inline constexpr bool map_is_tuple = false;
@@ -54,7 +54,7 @@ inline constexpr int map_outputs = static_cast<int>(
     std::tuple_size_v<
         std::remove_cvref_t<decltype(map_result<Real>(std::declval<Functor>(), std::make_index_sequence<N>{}))>>);
 
-}  // namespace detail
+}  // namespace internal
 
 /// Where the numbers of a map are, whatever its functor.
 template <class Backend, int N, int M>
@@ -88,10 +88,10 @@ struct map_operands : kernel<Backend> {
 };
 
 template <class Backend, class Functor, int N>
-struct map_kernel final : map_operands<Backend, N, detail::map_outputs<typename Backend::real, Functor, N>> {
+struct map_kernel final : map_operands<Backend, N, internal::map_outputs<typename Backend::real, Functor, N>> {
     using real = typename Backend::real;
     using lanes = pack<real>;
-    static constexpr int M = detail::map_outputs<real, Functor, N>;
+    static constexpr int M = internal::map_outputs<real, Functor, N>;
     using operands = map_operands<Backend, N, M>;
 
     map_kernel(const binder<Backend>& b, Functor f) : operands(b), functor(f) {}
@@ -114,11 +114,11 @@ private:
         int c = 0;
         const auto f = functor;
         for (; c + lanes::width <= n; c += lanes::width) {
-            const auto result = detail::map_tuple(f((broadcast[I] ? lanes(*x[I]) : lanes::load(x[I] + c))...));
+            const auto result = internal::map_tuple(f((broadcast[I] ? lanes(*x[I]) : lanes::load(x[I] + c))...));
             (lanes(std::get<O>(result)).store(y[O] + c), ...);
         }
         if (c < n) {
-            const auto result = detail::map_tuple(f((broadcast[I] ? lanes(*x[I]) : lanes::load(x[I] + c, n - c))...));
+            const auto result = internal::map_tuple(f((broadcast[I] ? lanes(*x[I]) : lanes::load(x[I] + c, n - c))...));
             (lanes(std::get<O>(result)).store(y[O] + c, n - c), ...);
         }
     }
@@ -173,8 +173,8 @@ private:
         lanes total[N] = {((void)I, lanes(real(0)))...};
         const auto f = functor;
         const auto block = [&](int c, int count, auto load) {
-            const auto results =
-                detail::map_tuple(f(make_input<static_cast<int>(I)>(broadcast[I] ? lanes(*x[I]) : load(x[I] + c))...));
+            const auto results = internal::map_tuple(
+                f(make_input<static_cast<int>(I)>(broadcast[I] ? lanes(*x[I]) : load(x[I] + c))...));
             lanes g[M];
             for (int o = 0; o < M; ++o) g[o] = dy[o] ? load(dy[o] + c) : lanes(real(0));
             (send<I>(results, g, dx[I], total[I], c, count), ...);
@@ -218,7 +218,7 @@ struct map_operation final : operation<Backend> {
     }
 };
 
-namespace detail {
+namespace internal {
 
 /// What map() does whatever the functor.
 template <class Backend>
@@ -239,7 +239,7 @@ std::vector<var<Backend>> trace_map(std::unique_ptr<operation<Backend>> op, std:
     return g.add(std::move(op), std::vector<int>(outputs, width), rows);
 }
 
-}  // namespace detail
+}  // namespace internal
 
 /// Applies `f` column by column; returns one var, or an array of them if `f` returns a tuple. An input of one column
 /// serves all columns of the others.
@@ -247,16 +247,16 @@ template <class Functor, class Backend, class... More>
 auto map(const std::string& name, Functor f, const var<Backend>& first, const More&... more) {
     constexpr int N = 1 + static_cast<int>(sizeof...(More));
     constexpr bool gives_numbers =
-        detail::map_gives_numbers<typename Backend::real, Functor>(std::make_index_sequence<N>{});
+        internal::map_gives_numbers<typename Backend::real, Functor>(std::make_index_sequence<N>{});
     static_assert(
         gives_numbers,
         "map: the functor must be const, take one number for each input and return a number or a tuple of them");
     // Nothing further is compiled without that, so that no other error follows.
     if constexpr (gives_numbers) {
-        constexpr int M = detail::map_outputs<typename Backend::real, Functor, N>;
+        constexpr int M = internal::map_outputs<typename Backend::real, Functor, N>;
         auto op = std::make_unique<map_operation<Backend, Functor, N>>(f);
         op->name = name;
-        auto outputs = detail::trace_map<Backend>(std::move(op), {first, more...}, static_cast<std::size_t>(M));
+        auto outputs = internal::trace_map<Backend>(std::move(op), {first, more...}, static_cast<std::size_t>(M));
         if constexpr (M == 1) {
             return outputs[0];
         } else {

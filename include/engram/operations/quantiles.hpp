@@ -117,7 +117,7 @@ struct atom_summary_rows {
     }
 };
 
-namespace detail {
+namespace internal {
 
 template <class Backend>
 var<Backend> summarise_atoms(const std::string& name, const var<Backend>& z, int groups, bool mean) {
@@ -126,18 +126,18 @@ var<Backend> summarise_atoms(const std::string& name, const var<Backend>& z, int
     return stop_gradient(add_rows<atom_summary_rows>(*z.owner, name, {stop_gradient(z)}, {groups, mean}, {groups})[0]);
 }
 
-}  // namespace detail
+}  // namespace internal
 
 /// [T, B, A], a constant.
 template <class Backend>
 var<Backend> mean_of_atoms(const std::string& name, const var<Backend>& z, int actions) {
-    return detail::summarise_atoms(name, z, actions, true);
+    return internal::summarise_atoms(name, z, actions, true);
 }
 
 /// [T, B, 1] in nats, a constant, of atoms [T, B, N].
 template <class Backend>
 var<Backend> entropy_of_atoms(const std::string& name, const var<Backend>& z) {
-    return detail::summarise_atoms(name, z, 1, false);
+    return internal::summarise_atoms(name, z, 1, false);
 }
 
 }  // namespace engram

@@ -71,7 +71,7 @@ struct returns_of {
     var<Backend> target, advantage;  // [T, B, 1]
 };
 
-namespace detail {
+namespace internal {
 
 template <template <class> class Kernel, class Backend, class Settings>
 returns_of<Backend> add_returns(const std::string& name, const std::vector<var<Backend>>& inputs,
@@ -94,7 +94,7 @@ returns_of<Backend> add_returns(const std::string& name, const std::vector<var<B
     return {stop_gradient(out[0]), stop_gradient(out[1])};
 }
 
-}  // namespace detail
+}  // namespace internal
 
 /// log_ratio = log pi - log mu of the taken actions, reward, discount (zero where the episode ended) and value are
 /// [T, B, 1], bootstrap is [B, 1]. All inputs must own their buffer (no slices).
@@ -102,7 +102,7 @@ template <class Backend>
 returns_of<Backend> vtrace_targets(const std::string& name, const var<Backend>& log_ratio, const var<Backend>& reward,
                                    const var<Backend>& discount, const var<Backend>& value,
                                    const var<Backend>& bootstrap, vtrace_clips<double> clips = {}) {
-    return detail::add_returns<vtrace_kernel, Backend>(name, {log_ratio, reward, discount, value, bootstrap}, clips);
+    return internal::add_returns<vtrace_kernel, Backend>(name, {log_ratio, reward, discount, value, bootstrap}, clips);
 }
 
 /// Lambda returns and advantages of the policy whose values these are; shapes as above, lambda in 0..1.
@@ -111,8 +111,8 @@ returns_of<Backend> generalised_advantage(const std::string& name, const var<Bac
                                           const var<Backend>& discount, const var<Backend>& value,
                                           const var<Backend>& bootstrap, double lambda) {
     require(lambda >= 0 && lambda <= 1, reward.owner->full_name(name), ": lambda is ", lambda, ", expected 0 to 1");
-    return detail::add_returns<generalised_advantage_kernel, Backend>(name, {reward, discount, value, bootstrap},
-                                                                      lambda);
+    return internal::add_returns<generalised_advantage_kernel, Backend>(name, {reward, discount, value, bootstrap},
+                                                                        lambda);
 }
 
 }  // namespace engram

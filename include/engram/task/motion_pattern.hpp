@@ -43,7 +43,7 @@ struct displacement {
     bool operator==(const displacement&) const = default;
 };
 
-namespace detail {
+namespace internal {
 
 /// A place on the unit circle, times 65536.
 ENGRAM_HD_CALL displacement on_circle(int heading) {
@@ -59,7 +59,7 @@ ENGRAM_HD_CALL displacement on_polygon(int corners, int skip, int phase) {
     return {from.x + (to.x - from.x) * t / motion_period, from.y + (to.y - from.y) * t / motion_period};
 }
 
-}  // namespace detail
+}  // namespace internal
 
 /// The displacement at a frame, `reach` units of length at the most (at most 16 cells); a frame is not below 0.
 ENGRAM_HD_CALL displacement motion_at(motion along, int frame, int reach) {
@@ -69,22 +69,22 @@ ENGRAM_HD_CALL displacement motion_at(motion along, int frame, int reach) {
     displacement unit;
     switch (along) {
         case motion::circle:
-            unit = detail::on_circle(angle);
+            unit = internal::on_circle(angle);
             break;
         case motion::square:
-            unit = detail::on_polygon(4, 1, phase);
+            unit = internal::on_polygon(4, 1, phase);
             break;
         case motion::star:
-            unit = detail::on_polygon(5, 2, phase);
+            unit = internal::on_polygon(5, 2, phase);
             break;
         case motion::hexagon:
-            unit = detail::on_polygon(6, 1, phase);
+            unit = internal::on_polygon(6, 1, phase);
             break;
         case motion::triangle:
-            unit = detail::on_polygon(3, 1, phase);
+            unit = internal::on_polygon(3, 1, phase);
             break;
         case motion::pentagon:
-            unit = detail::on_polygon(5, 1, phase);
+            unit = internal::on_polygon(5, 1, phase);
             break;
         case motion::figure_eight:
             unit = {scaled(sine(angle), 58000), scaled(sine(2 * angle), 30000)};

@@ -34,6 +34,8 @@ ENGRAM_HD bool known_action(int action, int actions, int* alarm) {
     return false;
 }
 
+namespace internal {
+
 /// Takes the action of row b; a finished episode is followed by a fresh one.
 template <class Environment>
 struct step_environment {
@@ -113,6 +115,8 @@ struct convert_pixels {
     }
 };
 
+}  // namespace internal
+
 /// What the last step of one environment did, in the host actor's terms.
 template <class Real>
 struct device_step {
@@ -145,6 +149,8 @@ struct device_acting {
     device_record<Real> record;
     int* alarm;
 };
+
+namespace internal {
 
 /// Samples row b's action by its policy, takes it, and says what the next step is told about it.
 template <class Real, class Environment>
@@ -188,6 +194,8 @@ private:
         if (to.wanted()) *to.row(b) = by;
     }
 };
+
+}  // namespace internal
 
 /// Environments of any one task in a device's memory, as an actor there sees them. Nothing but state() and restore()
 /// waits for the device.
@@ -244,38 +252,39 @@ public:
     /// One step of all: actions [B] and outcomes [B] lie on the device.
     void step(const int* actions, outcome* outcomes) {
         on_->launch("step", batch_,
-                    step_environment<Environment>{rows_.data(), actions, outcomes, info_.actions, alarm_});
+                    internal::step_environment<Environment>{rows_.data(), actions, outcomes, info_.actions, alarm_});
     }
 
     /// Frames [B, height * width * channels] on the device.
     const float* observe() {
         const float* const images = images_.empty() ? nullptr : images_.data();
         if constexpr (shows_a_room<Environment>) {
-            on_->launch("view", batch_, find_view<Environment>{rows_.data(), spare_.data(), views_.data()});
+            on_->launch("view", batch_, internal::find_view<Environment>{rows_.data(), spare_.data(), views_.data()});
             const int width = info_.observation.width;
             on_->launch("observe", std::ptrdiff_t{batch_} * width,
-                        draw_view_column{views_.data(), pixels_.data(), info_.observation.size(), width});
+                        internal::draw_view_column{views_.data(), pixels_.data(), info_.observation.size(), width});
             return pixels_.data();
         }
         if constexpr (psychlab_task<Environment>)
             if (in_perspective()) {
-                on_->launch("panel", batch_, draw_environment_panel<Environment>{rows_.data(), images, texels_.data()});
+                on_->launch("panel", batch_,
+                            internal::draw_environment_panel<Environment>{rows_.data(), images, texels_.data()});
                 on_->launch("observe", std::ptrdiff_t{batch_} * psychlab_view_height,
-                            draw_panel_row<Environment>{rows_.data(), texels_.data(), pixels_.data()});
+                            internal::draw_panel_row<Environment>{rows_.data(), texels_.data(), pixels_.data()});
                 return pixels_.data();
             }
         if constexpr (!shows_a_room<Environment>)
-            on_->launch(
-                "observe", batch_,
-                observe_environment<Environment>{rows_.data(), images, pixels_.data(), info_.observation.size()});
+            on_->launch("observe", batch_,
+                        internal::observe_environment<Environment>{rows_.data(), images, pixels_.data(),
+                                                                   info_.observation.size()});
         return pixels_.data();
     }
     void act(const device_acting<real>& by) override {
-        on_->launch("act", batch_, act_row<real, Environment>{rows_.data(), by});
+        on_->launch("act", batch_, internal::act_row<real, Environment>{rows_.data(), by});
     }
     void observe(const step_rows<real>& to) override {
         const float* const pixels = observe();
-        on_->launch("observe", std::ptrdiff_t{batch_} * to.width, convert_pixels<real>{pixels, to});
+        on_->launch("observe", std::ptrdiff_t{batch_} * to.width, internal::convert_pixels<real>{pixels, to});
     }
 
     std::span<const std::byte> state(int row) const override {

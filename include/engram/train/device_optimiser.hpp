@@ -31,6 +31,8 @@ struct update_rates {
     Real rate, unbias, beta1, beta2, fresh1, fresh2, epsilon, clip;
 };
 
+namespace internal {
+
 /// Block i: the sum of squares of numbers [i * span, (i + 1) * span).
 template <class Real>
 struct square_sums {
@@ -95,6 +97,8 @@ struct update_number {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 class device_optimiser {
 public:
@@ -104,7 +108,8 @@ public:
         : settings_(s),
           schedule_(s, parameters<real>(1)),
           count_(store.flat_size()),
-          blocks_(static_cast<int>((count_ + square_sums<real>::span - 1) / square_sums<real>::span)),
+          blocks_(
+              static_cast<int>((count_ + internal::square_sums<real>::span - 1) / internal::square_sums<real>::span)),
           first_(static_cast<std::size_t>(count_)),
           second_(first_.size()),
           partial_(static_cast<std::size_t>(blocks_)),
@@ -147,10 +152,10 @@ public:
                 });
         };
         const auto step_by_sum = [&] {
-            on.launch_blocks("norm", blocks_, square_sums<real>::lanes,
-                             square_sums<real>{gradient, count_, partial_.data()});
-            on.launch_blocks("clip", 1, clip_factor<real>::lanes,
-                             clip_factor<real>{partial_.data(), blocks_, rates_.data(), result_.data()});
+            on.launch_blocks("norm", blocks_, internal::square_sums<real>::lanes,
+                             internal::square_sums<real>{gradient, count_, partial_.data()});
+            on.launch_blocks("clip", 1, internal::clip_factor<real>::lanes,
+                             internal::clip_factor<real>{partial_.data(), blocks_, rates_.data(), result_.data()});
             if (settings_.kind == "adam")
                 step<true>(on, weights, gradient);
             else
@@ -223,9 +228,9 @@ private:
     }
     template <bool Adam>
     void step(executor<Backend>& on, real* weights, const real* gradient) {
-        on.launch(
-            "update", count_,
-            update_number<real, Adam>{weights, gradient, first_.data(), second_.data(), rates_.data(), result_.data()});
+        on.launch("update", count_,
+                  internal::update_number<real, Adam>{weights, gradient, first_.data(), second_.data(), rates_.data(),
+                                                      result_.data()});
     }
     update_rates<real> rates(double progress) const {
         const optimiser_settings& s = settings_;

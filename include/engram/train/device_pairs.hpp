@@ -18,6 +18,8 @@
 
 namespace engram {
 
+namespace internal {
+
 /// Row b of step step[q B + b] into pair q B + b. A pair that reads none becomes zero, or stays where `others_stay`.
 template <class Real>
 struct gather_pairs {
@@ -70,6 +72,8 @@ struct follow_number {
     ENGRAM_HD void operator()(std::ptrdiff_t i) const { to[i] += by * (from[i] - to[i]); }
 };
 
+}  // namespace internal
+
 /// The primary template serves the host, whose rollouts gather and scatter themselves.
 template <class Backend>
 struct device_pairs {
@@ -92,12 +96,12 @@ public:
     }
     void gather(executor<Backend>& on, int list, const operand<real>& from, const operand<real>& to, bool others_stay) {
         on.launch("pairs", std::ptrdiff_t{count_} * rows_ * to.width,
-                  gather_pairs<real>{at(list), from, to, rows_, others_stay});
+                  internal::gather_pairs<real>{at(list), from, to, rows_, others_stay});
     }
     /// Into `steps` steps of the source's gradient.
     void scatter(executor<Backend>& on, int list, const operand<real>& from, const operand<real>& to, int steps) {
         on.launch("pairs", std::ptrdiff_t{steps} * rows_ * to.width,
-                  scatter_pairs<real>{at(list), from, to, rows_, count_});
+                  internal::scatter_pairs<real>{at(list), from, to, rows_, count_});
     }
     /// What `on` is given next sees what `from` was given so far.
     void order(executor<Backend>& from, executor<Backend>& on) {

@@ -167,7 +167,8 @@ private:
         }
         const int steps = std::min(steps_, sequence_ - from);
         on.launch("contexts", std::ptrdiff_t{steps} * rows.rows() * width_,
-                  keep_steps<real>{begins_.data(), detector.on_device(slow_context_), all_kept(), rows.rows(), from});
+                  internal::keep_steps<real>{begins_.data(), detector.on_device(slow_context_), all_kept(), rows.rows(),
+                                             from});
     }
 
     const traced_agent<Backend>* fast_;

@@ -162,8 +162,9 @@ private:
             auto& learner = shards_[0]->memory;
             auto& to = shards_[0]->detector.device_weights_in_use();
             to.refresh(learner.executor(), *slow_->store);
-            learner.executor().launch("averages", to.size(),
-                                      follow_number<real>{to.data(), learner.device_weights_in_use().data(), by});
+            learner.executor().launch(
+                "averages", to.size(),
+                internal::follow_number<real>{to.data(), learner.device_weights_in_use().data(), by});
             return to.changed(learner.executor());
         }
         const auto from = fast_->store->flat();

@@ -36,6 +36,8 @@ private:
     var<Backend> of_;
 };
 
+namespace internal {
+
 /// to[t] += the sum over the rows of step t: a thread a step.
 template <class Real>
 struct add_step_sum {
@@ -49,6 +51,8 @@ struct add_step_sum {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 class step_sums<Backend> {
 public:
@@ -59,7 +63,7 @@ public:
         const auto& options = program_->options();
         program_->executor().launch(
             "step sums", options.steps,
-            add_step_sum<typename Backend::real>{program_->on_device(of_), options.batch, kept_.data()});
+            internal::add_step_sum<typename Backend::real>{program_->on_device(of_), options.batch, kept_.data()});
     }
     void fetch(std::vector<double>& sums) {
         std::vector<double> found(kept_.size());

@@ -79,7 +79,7 @@ private:
         if (table_)
             table_->take(t, steps);
         else
-            this->launch(steps, y_.width, start_affine<real>{{y_, t}, bias_});
+            this->launch(steps, y_.width, internal::start_affine<real>{{y_, t}, bias_});
         sum(0, count, t, steps);
     }
     void sum(int first, int last, int t, int steps) {
@@ -109,8 +109,8 @@ private:
             table_->sum(db_);
         else if (db_)
             this->on->launch_blocks(
-                this->name, y_.width, sum_column<real>::lanes,
-                sum_column<real>{dy_.data, dy_.stride, steps * this->batch, db_.data, db_.accumulate});
+                this->name, y_.width, internal::sum_column<real>::lanes,
+                internal::sum_column<real>{dy_.data, dy_.stride, steps * this->batch, db_.data, db_.accumulate});
     }
 
     bool stepwise_;

@@ -20,6 +20,8 @@ ENGRAM_HD int episode_start(const operand<Real>& reset, int t, std::ptrdiff_t b)
     return first;
 }
 
+namespace internal {
+
 /// to (+)= from times `scale`, every pair of columns (f, f + d/2) of a head turned by its step's angle, or back.
 template <class Real>
 struct turn_heads {
@@ -78,6 +80,8 @@ struct attention_slopes {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct attention_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -112,7 +116,7 @@ struct attention_kernel<Backend> final : device_kernel<Backend> {
         for (int i = 0; i < 2; ++i) turn(x[i], copy_of(turned[i]), i == 0, false);
         products([&](int h) { scores_of(h, weights.data(), copy_of(turned[0]), copy_of(turned[1])); });
         this->launch_blocks(this->all_steps, heads, 32,
-                            attention_weights<real>{weights.data(), reset, this->all_steps, heads});
+                            internal::attention_weights<real>{weights.data(), reset, this->all_steps, heads});
         products([&](int h) { mixed(h, weights.data(), false, v, y, false); });
     }
     void backward(int, int) override {
@@ -120,7 +124,7 @@ struct attention_kernel<Backend> final : device_kernel<Backend> {
         products([&](int h) { scores_of(h, slopes.data(), d_y, v); });
         if (d_v) products([&](int h) { mixed(h, weights.data(), true, d_y, d_v, d_v.accumulate); });
         this->launch_blocks(this->all_steps, heads, 32,
-                            attention_slopes<real>{weights.data(), slopes.data(), this->all_steps});
+                            internal::attention_slopes<real>{weights.data(), slopes.data(), this->all_steps});
         for (int i = 0; i < 2; ++i) {
             if (!dx[i]) continue;
             products([&](int h) { mixed(h, slopes.data(), i == 1, copy_of(turned[1 - i]), copy_of(d_turned), false); });
@@ -143,7 +147,7 @@ private:
     void turn(const operand<real>& from, const operand<real>& to, bool queries, bool back) {
         const real scale = queries ? static_cast<real>(1 / std::sqrt(static_cast<double>(width))) : real(1);
         this->launch(this->all_steps, heads * width,
-                     turn_heads<real>{{from, 0}, {to, 0}, reset, this->batch, width, rotary, back, scale});
+                     internal::turn_heads<real>{{from, 0}, {to, 0}, reset, this->batch, width, rotary, back, scale});
     }
     std::ptrdiff_t block_of(int h) const { return std::ptrdiff_t{h} * this->all_steps * this->all_steps; }
     /// to [T, T] = a b^T of head h of every row.

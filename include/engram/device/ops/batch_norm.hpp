@@ -23,6 +23,8 @@ struct channel_numbers {
     }
 };
 
+namespace internal {
+
 /// Mean and deviation of a batch, and the running ones moved towards them.
 template <class Real>
 struct measure_channel {
@@ -122,6 +124,8 @@ struct normalise_channels_gradient {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct batch_norm_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -147,23 +151,23 @@ struct batch_norm_kernel<Backend> final : device_kernel<Backend> {
         auto& running = static_cast<typename running_statistics_of<Backend>::type&>(**statistics);
         if (training) {
             this->on->launch_blocks(
-                this->name, channels, measure_channel<real>::lanes,
-                measure_channel<real>{numbers_of(t, steps), running.mean.data(), running.variance.data(),
-                                      running.counter.data(), settings.epsilon, settings.rate});
-            this->on->launch(this->name, 1, count_update{running.counter.data()});
+                this->name, channels, internal::measure_channel<real>::lanes,
+                internal::measure_channel<real>{numbers_of(t, steps), running.mean.data(), running.variance.data(),
+                                                running.counter.data(), settings.epsilon, settings.rate});
+            this->on->launch(this->name, 1, internal::count_update{running.counter.data()});
         } else {
             this->on->launch(this->name, channels,
-                             recall_channel<real>{numbers_of(t, steps), running.mean.data(), running.variance.data(),
-                                                  settings.epsilon});
+                             internal::recall_channel<real>{numbers_of(t, steps), running.mean.data(),
+                                                            running.variance.data(), settings.epsilon});
         }
-        this->launch(steps, x.width, normalise_channels<real>{numbers_of(t, steps), scale, offset, {y, t}});
+        this->launch(steps, x.width, internal::normalise_channels<real>{numbers_of(t, steps), scale, offset, {y, t}});
     }
     void backward(int t, int steps) override {
         if (!dy) return;
         if (!stepwise) slopes(0, steps, false);
         if (dx)
             this->launch(steps, x.width,
-                         normalise_channels_gradient<real>{
+                         internal::normalise_channels_gradient<real>{
                              numbers_of(t, steps),
                              scale,
                              kept.data() + 2 * channels,
@@ -183,14 +187,14 @@ private:
         return {{x, t}, channels, steps * this->batch, kept.data(), kept.data() + channels};
     }
     void slopes(int t, int steps, bool add) {
-        this->on->launch_blocks(this->name, channels, channel_slopes<real>::lanes,
-                                channel_slopes<real>{numbers_of(t, steps),
-                                                     {dy, t},
-                                                     kept.data() + 2 * channels,
-                                                     kept.data() + 3 * channels,
-                                                     d_scale,
-                                                     d_offset,
-                                                     add});
+        this->on->launch_blocks(this->name, channels, internal::channel_slopes<real>::lanes,
+                                internal::channel_slopes<real>{numbers_of(t, steps),
+                                                               {dy, t},
+                                                               kept.data() + 2 * channels,
+                                                               kept.data() + 3 * channels,
+                                                               d_scale,
+                                                               d_offset,
+                                                               add});
     }
 
     batch_norm_settings settings;

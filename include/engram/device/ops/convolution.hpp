@@ -15,6 +15,8 @@
 
 namespace engram {
 
+namespace internal {
+
 /// y = bias + the windows of x, weighted.
 template <class Real>
 struct convolve_pixel {
@@ -92,6 +94,8 @@ struct window_weight_gradient {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct convolution_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -133,7 +137,7 @@ private:
     static constexpr int bias_slices = 256;
 
     gradient_slices slices_of(int in, int images) const {
-        return {shape, in, weight_gradient_slice<real, 1>::lanes, images};
+        return {shape, in, internal::weight_gradient_slice<real, 1>::lanes, images};
     }
 
     /// To the windows' sums, or (`send`) back from them to the image; `plus` is a bias.
@@ -141,22 +145,23 @@ private:
         const step_rows<real> in(from, t), out(to, t);
         const int rows = steps * this->batch;
         if (affine && !(send && plus)) {
-            if (plus) this->launch(steps, to.width, start_affine<real>{out, plus});
+            if (plus) this->launch(steps, to.width, internal::start_affine<real>{out, plus});
             return this->on->product(this->name, {in.data, in.stride}, {weight, shape.filters, send},
                                      plus || to.accumulate, out.data, out.stride, rows, to.width, from.width);
         }
         const bool tiles = shape.filters % 4 == 0 && in_fours(weight) && (!send || in_fours(in));
-        if (!tiles && send) return this->launch(steps, to.width, convolve_back<real>{shape, weight, plus, in, out});
-        if (!tiles) return this->launch(steps, to.width, convolve_pixel<real>{shape, weight, plus, in, out});
+        if (!tiles && send)
+            return this->launch(steps, to.width, internal::convolve_back<real>{shape, weight, plus, in, out});
+        if (!tiles) return this->launch(steps, to.width, internal::convolve_pixel<real>{shape, weight, plus, in, out});
         const bool fours = shape.channels % 4 == 0;
         if (send && fours)
-            tile(steps, convolve_back_tile<real, 4>{shape, weight, plus, in, out});
+            tile(steps, internal::convolve_back_tile<real, 4>{shape, weight, plus, in, out});
         else if (send)
-            tile(steps, convolve_back_tile<real, 1>{shape, weight, plus, in, out});
+            tile(steps, internal::convolve_back_tile<real, 1>{shape, weight, plus, in, out});
         else if (fours && in_fours(in))
-            tile(steps, convolve_tile<real, 4>{shape, weight, plus, in, out});
+            tile(steps, internal::convolve_tile<real, 4>{shape, weight, plus, in, out});
         else
-            tile(steps, convolve_tile<real, 1>{shape, weight, plus, in, out});
+            tile(steps, internal::convolve_tile<real, 1>{shape, weight, plus, in, out});
     }
     template <class Tile>
     void tile(int steps, const Tile& functor) {
@@ -172,8 +177,8 @@ private:
                               dw.accumulate || add, dw.data, dw.stride, image.width, filtered.width, images);
         else if (shape.filters % 4 != 0 || !in_fours(filtered))
             this->on->launch_blocks(
-                this->name, shape.weights(), window_weight_gradient<real>::lanes,
-                window_weight_gradient<real>{shape, image, filtered, images, dw.data, dw.accumulate || add});
+                this->name, shape.weights(), internal::window_weight_gradient<real>::lanes,
+                internal::window_weight_gradient<real>{shape, image, filtered, images, dw.data, dw.accumulate || add});
         else if (shape.channels % 4 == 0 && in_fours(image))
             sum_in_slices<4>(image, filtered, images, add);
         else
@@ -181,13 +186,14 @@ private:
         if (!db) return;
         // An output's gradient is dense: its pixels are rows of `db.width` channels.
         const int rows = images * (dy.width / db.width), slices = std::min(bias_slices, rows);
-        this->on->launch_blocks(this->name, slices, column_sums_slice<real>::lanes,
-                                column_sums_slice<real>{dy.at(t), db.width, rows, slices, bias_partial.data()});
+        this->on->launch_blocks(
+            this->name, slices, internal::column_sums_slice<real>::lanes,
+            internal::column_sums_slice<real>{dy.at(t), db.width, rows, slices, bias_partial.data()});
         add_slices(bias_partial, db.width, slices, db, add);
     }
     template <int In>
     void sum_in_slices(const step_rows<real>& image, const step_rows<real>& filtered, int images, bool add) {
-        using slice = weight_gradient_slice<real, In>;
+        using slice = internal::weight_gradient_slice<real, In>;
         const gradient_slices split = slices_of(In, images);
         this->on->launch_blocks(this->name, std::ptrdiff_t{split.slices} * shape.kernel * shape.kernel * split.parts,
                                 slice::scratch,
@@ -195,7 +201,8 @@ private:
         add_slices(partial, shape.weights(), split.slices, dw, add);
     }
     void add_slices(buffer& of, std::ptrdiff_t count, int slices, const operand<real>& to, bool add) {
-        this->on->launch(this->name, count, sum_slices<real>{of.data(), count, slices, to.data, to.accumulate || add});
+        this->on->launch(this->name, count,
+                         internal::sum_slices<real>{of.data(), count, slices, to.data, to.accumulate || add});
     }
 
     convolution_geometry shape;
@@ -223,6 +230,8 @@ struct pooling_geometry {
           top(s.before_rows()),
           left(s.before_columns()) {}
 };
+
+namespace internal {
 
 template <class Real>
 struct pool_windows {
@@ -271,6 +280,8 @@ struct pool_gradient {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct max_pool_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -281,10 +292,11 @@ struct max_pool_kernel<Backend> final : device_kernel<Backend> {
         taps = bytes(static_cast<std::size_t>(images) * static_cast<std::size_t>(s.outputs()));
     }
     void forward(int t, int steps) override {
-        this->launch(steps, out.width, pool_windows<real>{shape, {in, t}, {out, t}, winners(t)});
+        this->launch(steps, out.width, internal::pool_windows<real>{shape, {in, t}, {out, t}, winners(t)});
     }
     void backward(int t, int steps) override {
-        if (d_in && d_out) this->launch(steps, in.width, pool_gradient<real>{shape, {d_out, t}, {d_in, t}, winners(t)});
+        if (d_in && d_out)
+            this->launch(steps, in.width, internal::pool_gradient<real>{shape, {d_out, t}, {d_in, t}, winners(t)});
     }
 
 private:
@@ -296,6 +308,8 @@ private:
     operand<real> in, d_in, out, d_out;
     bytes taps;
 };
+
+namespace internal {
 
 /// Every pixel four times, or backward the sum of its four copies.
 template <class Real>
@@ -315,6 +329,8 @@ struct repeat_pixels {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct upsample_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -322,12 +338,13 @@ struct upsample_kernel<Backend> final : device_kernel<Backend> {
     upsample_kernel(const binder<Backend>& b, const image_shape& s)
         : device_kernel<Backend>(b), image(s), in(b.in(0)), d_in(b.d_in(0)), out(b.out(0)), d_out(b.d_out(0)) {}
     void forward(int t, int steps) override {
-        this->launch(steps, in.width, repeat_pixels<real>{image.width, image.channels, {in, t}, {out, t}, false});
+        this->launch(steps, in.width,
+                     internal::repeat_pixels<real>{image.width, image.channels, {in, t}, {out, t}, false});
     }
     void backward(int t, int steps) override {
         if (d_in && d_out)
             this->launch(steps, in.width,
-                         repeat_pixels<real>{image.width, image.channels, {d_in, t}, {d_out, t}, true});
+                         internal::repeat_pixels<real>{image.width, image.channels, {d_in, t}, {d_out, t}, true});
     }
     image_shape image;
     operand<real> in, d_in, out, d_out;

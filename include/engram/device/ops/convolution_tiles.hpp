@@ -68,6 +68,8 @@ constexpr int fours(int count) {
     return (count + 3) / 4;
 }
 
+namespace internal {
+
 /// y = bias + the windows of x, weighted. Taken In channels at a time: 4 where that divides them, or 1; filters divide
 /// by 4. One thread for each of launches() an image.
 template <class Real, int In>
@@ -161,6 +163,8 @@ struct convolve_back_tile {
     }
 };
 
+}  // namespace internal
+
 /// How the sum over all images of a weight's gradient is split.
 struct gradient_slices {
     int combinations, parts, slices;
@@ -173,6 +177,8 @@ struct gradient_slices {
         slices = std::clamp(enough / (s.kernel * s.kernel * parts), 1, std::max(1, images * s.out_height));
     }
 };
+
+namespace internal {
 
 /// Block (slice, tap, part): the gradients of that tap's weights, summed over the slice's rows of outputs, in
 /// partial[slice, weights].
@@ -278,5 +284,7 @@ struct sum_slices {
         give(to[i], accumulate, sum);
     }
 };
+
+}  // namespace internal
 
 }  // namespace engram

@@ -69,6 +69,8 @@ private:
     }
 };
 
+namespace internal {
+
 template <class Real>
 struct cpc_losses {
     static constexpr int lanes = cpc_rows<Real>::lanes;
@@ -137,6 +139,8 @@ struct cpc_slopes {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct cpc_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -158,11 +162,11 @@ struct cpc_kernel<Backend> final : device_kernel<Backend> {
         for (int k = 0; k < predictions; ++k)
             this->on->products(this->name, this->batch, {pred.data + k * x.width, pred.step}, pred.stride,
                                {x.data, x.step, true}, x.stride, false, block_of(k), T, apart(), T, T, x.width);
-        this->launch_blocks(T, 1, lanes, cpc_losses<real>{shared(loss)});
+        this->launch_blocks(T, 1, lanes, internal::cpc_losses<real>{shared(loss)});
     }
     void backward(int, int) override {
         const int T = this->all_steps;
-        this->launch_blocks(T, 1, lanes, cpc_slopes<real>{shared(d_loss)});
+        this->launch_blocks(T, 1, lanes, internal::cpc_slopes<real>{shared(d_loss)});
         for (int k = 0; k < predictions; ++k) {
             const std::ptrdiff_t column = std::ptrdiff_t{k} * x.width;
             if (d_pred)

@@ -14,6 +14,8 @@ namespace engram {
 
 // --- allocation ---
 
+namespace internal {
+
 template <class Real>
 struct allocate_rows {
     static constexpr int lanes = 32;
@@ -74,6 +76,8 @@ struct allocate_gradient {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct dnc_allocate_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -86,12 +90,12 @@ struct dnc_allocate_kernel<Backend> final : device_kernel<Backend> {
           d_out(b.d_out(0)),
           order(static_cast<std::size_t>((out.step ? b.steps() : 1) * b.batch() * out.width)) {}
     void forward(int t, int steps) override {
-        this->launch_blocks(steps, 1, 0, allocate_rows<real>{{usage, t}, {out, t}, order_of(t)});
+        this->launch_blocks(steps, 1, 0, internal::allocate_rows<real>{{usage, t}, {out, t}, order_of(t)});
     }
     void backward(int t, int steps) override {
         if (d_usage && d_out)
             this->launch_blocks(steps, 1, out.width,
-                                allocate_gradient<real>{{usage, t}, {d_out, t}, {d_usage, t}, order_of(t)});
+                                internal::allocate_gradient<real>{{usage, t}, {d_out, t}, {d_usage, t}, order_of(t)});
     }
 
 private:
@@ -102,6 +106,8 @@ private:
 };
 
 // --- temporal links ---
+
+namespace internal {
 
 /// The link that a step enters with, where it is kept: zero if the step begins an episode, the resource's at first.
 template <class Real>
@@ -180,6 +186,8 @@ struct link_step_gradient {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct temporal_link_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -216,9 +224,10 @@ struct temporal_link_kernel<Backend> final : device_kernel<Backend> {
         const std::ptrdiff_t all = this->batch * size;
         real* const from = keeps ? history.data() + t * all : writes || t == 0 ? own : aside.data();
         if (keeps)
-            this->on->launch(this->name, all,
-                             link_enter<real>{own, writes ? links.begins() : nullptr, begun_of(t), from, size, t == 0});
-        if (writes) this->on->launch(this->name, this->batch, link_begun{links.begins()});
+            this->on->launch(
+                this->name, all,
+                internal::link_enter<real>{own, writes ? links.begins() : nullptr, begun_of(t), from, size, t == 0});
+        if (writes) this->on->launch(this->name, this->batch, internal::link_begun{links.begins()});
         real* const to = keeps && t + 1 < this->all_steps ? from + all : writes ? own : aside.data();
         step(from, to, t);
         for (int way = 0; way < 2; ++way)
@@ -245,8 +254,10 @@ struct temporal_link_kernel<Backend> final : device_kernel<Backend> {
                                right.stride, true, d_link.data(), slots, size, slots, slots, heads);
         }
         this->launch(1, slots,
-                     link_slopes<real>{from, d_link.data(), {in[0], t}, {in[1], t}, {d_in[0], t}, {d_in[1], t}, slots});
-        this->on->launch(this->name, all, link_step_gradient<real>{d_link.data(), {in[0], t}, begun_of(t), slots});
+                     internal::link_slopes<real>{
+                         from, d_link.data(), {in[0], t}, {in[1], t}, {d_in[0], t}, {d_in[1], t}, slots});
+        this->on->launch(this->name, all,
+                         internal::link_step_gradient<real>{d_link.data(), {in[0], t}, begun_of(t), slots});
     }
 
 private:
@@ -255,7 +266,8 @@ private:
 
     char* begun_of(int t) { return begun.data() + (keeps ? std::ptrdiff_t{t} * this->batch : 0); }
     void step(const real* from, real* to, int t) {
-        this->on->launch(this->name, this->batch * size, link_step<real>{from, to, {in[0], t}, {in[1], t}, slots});
+        this->on->launch(this->name, this->batch * size,
+                         internal::link_step<real>{from, to, {in[0], t}, {in[1], t}, slots});
     }
 
     int slots, heads;

@@ -8,6 +8,8 @@
 
 namespace engram {
 
+namespace internal {
+
 /// to (+)= what is kept of from, scaled.
 template <class Real>
 struct drop_numbers {
@@ -29,6 +31,8 @@ struct drop_numbers {
         }
     }
 };
+
+}  // namespace internal
 
 template <device_backend Backend>
 struct dropout_kernel<Backend> final : device_kernel<Backend> {
@@ -55,7 +59,7 @@ struct dropout_kernel<Backend> final : device_kernel<Backend> {
 private:
     void drop(const operand<real>& from, const operand<real>& to, int t, int steps) {
         this->launch(steps, (to.width + 3) / 4,
-                     drop_numbers<real>{
+                     internal::drop_numbers<real>{
                          {from, t}, {to, t}, replay, key, threshold, scale, this->batch, first_row, first_step + t});
     }
     int first_step, first_row;

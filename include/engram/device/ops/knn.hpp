@@ -16,6 +16,8 @@ namespace engram {
 
 // --- forget and write ---
 
+namespace internal {
+
 template <class Real>
 struct knn_forget_rows {
     step_rows<Real> reset;
@@ -27,6 +29,8 @@ struct knn_forget_rows {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct knn_forget_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -35,11 +39,13 @@ struct knn_forget_kernel<Backend> final : device_kernel<Backend> {
         : device_kernel<Backend>(b), reset(b.in(0)), memory(b.bound_resource(m.resource)) {}
     void forward(int t, int steps) override {
         auto& rings = static_cast<typename knn_rings_of<Backend>::type&>(**memory);
-        this->launch(1, 1, knn_forget_rows<real>{{reset, t}, rings.first().written, this->batch, steps});
+        this->launch(1, 1, internal::knn_forget_rows<real>{{reset, t}, rings.first().written, this->batch, steps});
     }
     operand<real> reset;
     std::shared_ptr<resource>* memory;
 };
+
+namespace internal {
 
 /// Block b overwrites the oldest slot of ring b.
 template <class Real>
@@ -67,6 +73,8 @@ struct knn_write_rows {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct knn_write_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -75,8 +83,8 @@ struct knn_write_kernel<Backend> final : device_kernel<Backend> {
         : device_kernel<Backend>(b), content(b.in(0)), key(b.in(1)), memory(b.bound_resource(m.resource)) {}
     void forward(int t, int) override {
         auto& rings = static_cast<typename knn_rings_of<Backend>::type&>(**memory);
-        this->launch_blocks(1, 1, knn_write_rows<real>::lanes,
-                            knn_write_rows<real>{{content, t}, {key, t}, rings.first()});
+        this->launch_blocks(1, 1, internal::knn_write_rows<real>::lanes,
+                            internal::knn_write_rows<real>{{content, t}, {key, t}, rings.first()});
     }
     operand<real> content, key;
     std::shared_ptr<resource>* memory;
@@ -101,7 +109,7 @@ struct knn_read_kernel<Backend> final : device_kernel<Backend> {
           key_weight_(b.weights(s.weight)),
           key_bias_(b.weights(s.bias)),
           keep_(b.needs_backward() ? b.steps() : 1),
-          far_(s.memory.slots > knn_read_rows<real>::near_slots
+          far_(s.memory.slots > internal::knn_read_rows<real>::near_slots
                    ? static_cast<std::size_t>(b.batch() * std::ptrdiff_t{s.memory.slots})
                    : 0),
           content_(reads(s.memory.content)),
@@ -116,7 +124,7 @@ struct knn_read_kernel<Backend> final : device_kernel<Backend> {
 
     void forward(int t, int) override {
         auto& rings = static_cast<typename knn_rings_of<Backend>::type&>(**memory_);
-        using body = knn_read_rows<real>;
+        using body = internal::knn_read_rows<real>;
         const bool jumpy = settings_.jumpy;
         this->launch_blocks(1, 1, body::scratch(settings_.memory.slots, settings_.neighbours),
                             body{rings.first(),
@@ -135,7 +143,7 @@ struct knn_read_kernel<Backend> final : device_kernel<Backend> {
     void backward(int t, int) override {
         const int K = settings_.neighbours, C = settings_.memory.content, D = settings_.memory.key;
         real* const d_keys = d_keys_.empty() ? nullptr : d_keys_.data() + first(t) * K * D;
-        using body = knn_read_gradient_rows<real>;
+        using body = internal::knn_read_gradient_rows<real>;
         this->launch_blocks(1, 1, body::scratch(K),
                             body{{query_, t},
                                  {weight_, t},
@@ -155,8 +163,8 @@ struct knn_read_kernel<Backend> final : device_kernel<Backend> {
                   D = settings_.memory.key;
         this->on->product(this->name, {content_.data(), C, true}, {d_keys_.data(), D}, dw_.accumulate, dw_.data,
                           dw_.stride, C, D, rows);
-        this->on->launch_blocks(this->name, D, sum_column<real>::lanes,
-                                sum_column<real>{d_keys_.data(), D, rows, db_.data, db_.accumulate});
+        this->on->launch_blocks(this->name, D, internal::sum_column<real>::lanes,
+                                internal::sum_column<real>{d_keys_.data(), D, rows, db_.data, db_.accumulate});
     }
 
 private:

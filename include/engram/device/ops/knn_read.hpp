@@ -35,6 +35,8 @@ struct knn_reads {
     int neighbours;
 };
 
+namespace internal {
+
 /// Block b reads ring b.
 template <class Real>
 struct knn_read_rows {
@@ -264,5 +266,7 @@ struct knn_read_gradient_rows {
         });
     }
 };
+
+}  // namespace internal
 
 }  // namespace engram

@@ -10,6 +10,8 @@
 
 namespace engram {
 
+namespace internal {
+
 template <class Real, class Functor, int N, int M>
 struct map_forward {
     Functor functor;
@@ -25,7 +27,7 @@ private:
     ENGRAM_HD void apply(std::ptrdiff_t row, std::ptrdiff_t column, std::index_sequence<I...>,
                          std::index_sequence<O...>) const {
         const auto results =
-            detail::map_tuple(functor(dual<Real, 0>(in[I].row(row)[static_cast<int>(column) / serves[I]])...));
+            internal::map_tuple(functor(dual<Real, 0>(in[I].row(row)[static_cast<int>(column) / serves[I]])...));
         ((out[O].row(row)[column] = static_cast<Real>(value(std::get<O>(results)))), ...);
     }
 };
@@ -62,7 +64,7 @@ struct map_backward {
 private:
     template <std::size_t... I>
     ENGRAM_HD void find(std::ptrdiff_t row, std::ptrdiff_t column, Real* slopes, std::index_sequence<I...>) const {
-        const auto results = detail::map_tuple(
+        const auto results = internal::map_tuple(
             functor(make_input<static_cast<int>(I)>(in[I].row(row)[static_cast<int>(column) / serves[I]])...));
         ((slopes[I] = slope<I>(results, row, column, std::make_index_sequence<M>{})), ...);
     }
@@ -77,6 +79,8 @@ private:
         return sum;
     }
 };
+
+}  // namespace internal
 
 /// Where the numbers of a map are, and which gradients one launch may give together, whatever the functor.
 template <device_backend Backend, int N, int M>
@@ -120,15 +124,15 @@ private:
 
 template <device_backend Backend, class Functor, int N>
 struct map_kernel<Backend, Functor, N> final
-    : map_operands<Backend, N, detail::map_outputs<typename Backend::real, Functor, N>> {
+    : map_operands<Backend, N, internal::map_outputs<typename Backend::real, Functor, N>> {
     using real = typename Backend::real;
-    static constexpr int M = detail::map_outputs<real, Functor, N>;
+    static constexpr int M = internal::map_outputs<real, Functor, N>;
     using operands = map_operands<Backend, N, M>;
 
     map_kernel(const binder<Backend>& b, Functor f) : operands(b), functor(f) {}
 
     void forward(int t, int steps) override {
-        map_forward<real, Functor, N, M> body{functor, {}, {}, width, {}};
+        internal::map_forward<real, Functor, N, M> body{functor, {}, {}, width, {}};
         for (int i = 0; i < N; ++i) {
             body.in[i] = {in[i], t};
             body.serves[i] = width / in[i].width;
@@ -143,8 +147,8 @@ struct map_kernel<Backend, Functor, N> final
 
 private:
     template <bool Across>
-    map_backward<real, Functor, N, M, Across> gradient(int t, unsigned inputs, int columns) const {
-        map_backward<real, Functor, N, M, Across> body{functor, {}, {}, {}, width, {}, inputs, columns};
+    internal::map_backward<real, Functor, N, M, Across> gradient(int t, unsigned inputs, int columns) const {
+        internal::map_backward<real, Functor, N, M, Across> body{functor, {}, {}, {}, width, {}, inputs, columns};
         for (int i = 0; i < N; ++i) {
             body.in[i] = {in[i], t};
             body.serves[i] = width / in[i].width;

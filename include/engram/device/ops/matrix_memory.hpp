@@ -43,6 +43,8 @@ struct cosine_rows {
     }
 };
 
+namespace internal {
+
 /// One thread a key and slot. Norms are summed up by whoever needs them, and kept once.
 template <class Real, bool Joint>
 struct cosine_forward {
@@ -113,6 +115,8 @@ struct cosine_to_memory {
     }
 };
 
+}  // namespace internal
+
 /// Both cosines of R keys with N slots.
 template <device_backend Backend, bool Joint>
 struct device_cosine : device_kernel<Backend> {
@@ -129,15 +133,18 @@ struct device_cosine : device_kernel<Backend> {
           d_out(b.d_out(0)),
           norms(static_cast<std::size_t>((out.step ? b.steps() : 1) * b.batch()) *
                 static_cast<std::size_t>(s.heads + s.slots)) {}
-    void forward(int t, int steps) override { this->launch(steps, out.width, cosine_forward<real, Joint>{rows(t)}); }
+    void forward(int t, int steps) override {
+        this->launch(steps, out.width, internal::cosine_forward<real, Joint>{rows(t)});
+    }
     void backward(int t, int steps) override {
         if (!d_out) return;
-        using to_keys = cosine_to_keys<real, Joint>;
+        using to_keys = internal::cosine_to_keys<real, Joint>;
         if (d_keys)
             this->launch_blocks(steps, shape.heads, to_keys::scratch(shape.slots),
                                 to_keys{rows(t), {d_out, t}, {d_keys, t}});
         if (d_memory)
-            this->launch(steps, d_memory.width, cosine_to_memory<real, Joint>{rows(t), {d_out, t}, {d_memory, t}});
+            this->launch(steps, d_memory.width,
+                         internal::cosine_to_memory<real, Joint>{rows(t), {d_out, t}, {d_memory, t}});
     }
 
 private:
@@ -211,6 +218,8 @@ struct erase_add_rows {
     }
 };
 
+namespace internal {
+
 template <class Real>
 struct erase_add_forward {
     erase_add_rows<Real> all;
@@ -270,6 +279,8 @@ struct erase_add_to_erase {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct erase_add_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -281,13 +292,18 @@ struct erase_add_kernel<Backend> final : device_kernel<Backend> {
             d_in[i] = b.d_in(i);
         }
     }
-    void forward(int t, int steps) override { this->launch(steps, out.width, erase_add_forward<real>{rows(t)}); }
+    void forward(int t, int steps) override {
+        this->launch(steps, out.width, internal::erase_add_forward<real>{rows(t)});
+    }
     void backward(int t, int steps) override {
         if (!d_out) return;
         const auto [N, W, H] = shape;
-        if (d_in[0]) this->launch(steps, out.width, erase_add_to_memory<real>{rows(t), {d_out, t}, {d_in[0], t}});
-        if (d_in[1]) this->launch(steps, in[1].width, erase_add_to_weights<real>{rows(t), {d_out, t}, {d_in[1], t}});
-        if (d_in[2]) this->launch(steps, in[2].width, erase_add_to_erase<real>{rows(t), {d_out, t}, {d_in[2], t}});
+        if (d_in[0])
+            this->launch(steps, out.width, internal::erase_add_to_memory<real>{rows(t), {d_out, t}, {d_in[0], t}});
+        if (d_in[1])
+            this->launch(steps, in[1].width, internal::erase_add_to_weights<real>{rows(t), {d_out, t}, {d_in[1], t}});
+        if (d_in[2])
+            this->launch(steps, in[2].width, internal::erase_add_to_erase<real>{rows(t), {d_out, t}, {d_in[2], t}});
         if (d_in[3])
             this->on->products(this->name, steps * this->batch, {in[1].at(t), N}, in[1].stride, {d_out.at(t), W},
                                d_out.stride, d_in[3].accumulate, d_in[3].at(t), W, d_in[3].stride, H, W, N);
@@ -302,6 +318,8 @@ private:
 };
 
 // --- least-recently-used access ---
+
+namespace internal {
 
 /// A slot's rank by usage, ties by slot, what is no number last; head r marks the slot of rank r.
 template <class Real>
@@ -318,6 +336,8 @@ struct mark_ranks {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct least_used_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -325,10 +345,12 @@ struct least_used_kernel<Backend> final : device_kernel<Backend> {
     least_used_kernel(const binder<Backend>& b, no_settings)
         : device_kernel<Backend>(b), usage(b.in(0)), out(b.out(0)) {}
     void forward(int t, int steps) override {
-        this->launch(steps, usage.width, mark_ranks<real>{{usage, t}, {out, t}});
+        this->launch(steps, usage.width, internal::mark_ranks<real>{{usage, t}, {out, t}});
     }
     operand<real> usage, out;
 };
+
+namespace internal {
 
 /// to = from where no head marks the slot, else zero; `to` is the memory written, or its gradient.
 template <class Real>
@@ -344,6 +366,8 @@ struct clear_marked {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct clear_and_add_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -357,7 +381,7 @@ struct clear_and_add_kernel<Backend> final : device_kernel<Backend> {
     }
     void forward(int t, int steps) override {
         const auto [N, W, R] = shape;
-        this->launch(steps, out.width, clear_marked<real>{{in[0], t}, {in[1], t}, {out, t}, N, W, R});
+        this->launch(steps, out.width, internal::clear_marked<real>{{in[0], t}, {in[1], t}, {out, t}, N, W, R});
         this->on->products(this->name, steps * this->batch, {in[2].at(t), N, true}, in[2].stride, {in[3].at(t), W},
                            in[3].stride, true, out.at(t), W, out.stride, N, W, R);
     }
@@ -365,7 +389,8 @@ struct clear_and_add_kernel<Backend> final : device_kernel<Backend> {
         if (!d_out) return;
         const auto [N, W, R] = shape;
         const int rows = steps * this->batch;
-        if (d_in[0]) this->launch(steps, out.width, clear_marked<real>{{d_out, t}, {in[1], t}, {d_in[0], t}, N, W, R});
+        if (d_in[0])
+            this->launch(steps, out.width, internal::clear_marked<real>{{d_out, t}, {in[1], t}, {d_in[0], t}, N, W, R});
         if (d_in[2])
             this->on->products(this->name, rows, {in[3].at(t), W}, in[3].stride, {d_out.at(t), W, true}, d_out.stride,
                                d_in[2].accumulate, d_in[2].at(t), N, d_in[2].stride, R, N, W);

@@ -43,6 +43,8 @@ ENGRAM_HD Real gated(Real gate, Real keep, const Real* content, const Real* prev
     return gate * content[at] + keep * previous[at];
 }
 
+namespace internal {
+
 template <class Real>
 struct ntm_point {
     static constexpr int lanes = ntm_rows<Real>::lanes;
@@ -132,6 +134,8 @@ struct ntm_point_gradient {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 struct ntm_address_kernel<Backend> final : device_kernel<Backend> {
     using real = typename Backend::real;
@@ -148,13 +152,13 @@ struct ntm_address_kernel<Backend> final : device_kernel<Backend> {
         top = numbers(heads);
     }
     void forward(int t, int steps) override {
-        this->launch_blocks(steps, shape.heads, ntm_rows<real>::lanes, ntm_point<real>{rows(t)});
+        this->launch_blocks(steps, shape.heads, ntm_rows<real>::lanes, internal::ntm_point<real>{rows(t)});
     }
     void backward(int t, int steps) override {
         if (d_out)
             this->launch_blocks(
                 steps, shape.heads, ntm_rows<real>::lanes + 2 * shape.slots,
-                ntm_point_gradient<real>{rows(t), {d_out, t}, {d_in[0], t}, {d_in[1], t}, {d_in[2], t}});
+                internal::ntm_point_gradient<real>{rows(t), {d_out, t}, {d_in[0], t}, {d_in[1], t}, {d_in[2], t}});
     }
 
 private:

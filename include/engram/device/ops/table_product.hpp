@@ -13,6 +13,8 @@
 
 namespace engram {
 
+namespace internal {
+
 /// Each number of the table looks for the rows that used it: no two threads add to one place, in a fixed order.
 template <class Real>
 struct embed_gather {
@@ -76,6 +78,8 @@ struct take_products {
     }
 };
 
+}  // namespace internal
+
 template <device_backend Backend>
 class table_product<Backend> {
 public:
@@ -103,19 +107,19 @@ public:
         step_rows<real> p;
         p.data = products_.data();
         p.stride = p.width = y_.width;
-        on_->launch(name_, std::ptrdiff_t{count_} * y_.width, start_affine<real>{p, bias_});
+        on_->launch(name_, std::ptrdiff_t{count_} * y_.width, internal::start_affine<real>{p, bias_});
         on_->product(name_, {table_, inputs_}, {weight_, y_.width}, true, products_.data(), y_.width, count_, y_.width,
                      inputs_);
     }
     /// Rows of P into y.
     void take(int t, int steps) {
         on_->launch(name_, std::ptrdiff_t{steps} * batch_ * y_.width,
-                    take_products<real>{products_.data(), count_, {rows_.index, t}, {y_, t}});
+                    internal::take_products<real>{products_.data(), count_, {rows_.index, t}, {y_, t}});
     }
     /// G from all rows; dW and d_table.
     void backward(int steps, const operand<real>& dw) {
         on_->launch(name_, std::ptrdiff_t{count_} * y_.width,
-                    embed_gather<real>{{rows_.index, 0}, {dy_, 0}, steps * batch_, sums_.data(), false});
+                    internal::embed_gather<real>{{rows_.index, 0}, {dy_, 0}, steps * batch_, sums_.data(), false});
         if (dw)
             on_->product(name_, {table_, inputs_, true}, {sums_.data(), y_.width}, dw.accumulate,
                          dw.data + first_row_ * dw.stride, dw.stride, inputs_, y_.width, count_);
@@ -125,8 +129,8 @@ public:
     }
     /// d_bias, after backward().
     void sum(const operand<real>& db) {
-        on_->launch_blocks(name_, y_.width, sum_column<real>::lanes,
-                           sum_column<real>{sums_.data(), y_.width, count_, db.data, db.accumulate});
+        on_->launch_blocks(name_, y_.width, internal::sum_column<real>::lanes,
+                           internal::sum_column<real>{sums_.data(), y_.width, count_, db.data, db.accumulate});
     }
 
 private:
