@@ -54,7 +54,7 @@ struct rings {
             norms[i] = engram::dot(key, key, D);
         }
         words.resize(std::size_t(B * engram::knn_compact_words(N, D)));
-        for (int b = 0; b < B; ++b) engram::knn_compact_again(ring(b));
+        for (int b = 0; b < B; ++b) engram::rebuild_compact(ring(b));
     }
     engram::knn_ring<float> ring(int b) {
         const auto first = std::ptrdiff_t{b} * N;

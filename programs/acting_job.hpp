@@ -107,7 +107,7 @@ public:
         return std::int64_t{config_.run.rollout.unroll} * config_.run.rollout.environments;
     }
     const parameters<float>& store() {
-        training_.loop->settle();
+        training_.loop->sync_weights();
         return *run_.agent.store;
     }
     std::string headline_name() const { return "reward"; }

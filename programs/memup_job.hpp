@@ -31,7 +31,7 @@ public:
         return std::int64_t{config_.run.sequence.batch} * run_.learning.schedule->rollout;
     }
     const parameters<float>& store() {
-        training_.settle();
+        training_.sync_weights();
         return *run_.learning.store;
     }
     std::string headline_name() const { return "loss of far steps"; }
@@ -63,7 +63,7 @@ public:
     /// Scores every level, together with `others`; false when it was interrupted.
     /// The generating model holds the moving averages already.
     bool evaluate(int sequences, const run_paths&, json& summary, processes* others) {
-        training_.settle();
+        training_.sync_weights();
         return evaluate_levels(run_, {}, sequences, static_cast<std::uint64_t>(config_.seed), interrupted, summary,
                                others);
     }

@@ -36,7 +36,7 @@ public:
         return std::int64_t{config_.run.sequence.batch} * (unroll > 0 ? unroll : run_.source->info().steps);
     }
     const parameters<float>& store() {
-        training_.settle();
+        training_.sync_weights();
         return *run_.learning.store;
     }
     std::string headline_name() const { return run_.learning.generative ? "KL of the last step" : "loss"; }
@@ -78,7 +78,7 @@ public:
     }
     /// Scores every level, together with `others`; false when it was interrupted.
     bool evaluate(int sequences, const run_paths&, json& summary, processes* others) {
-        training_.settle();
+        training_.sync_weights();
         run_.share_weights(training_->learner(0));
         return evaluate_levels(run_, {}, sequences, static_cast<std::uint64_t>(config_.seed), interrupted, summary,
                                others);

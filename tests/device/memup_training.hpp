@@ -89,8 +89,8 @@ struct run {
 /// Of weights and of averages.
 template <class A, class B>
 double difference(run<A>& a, run<B>& b) {
-    a.t.settle();
-    b.t.settle();
+    a.t.sync_weights();
+    b.t.sync_weights();
     return std::max(largest_difference(a.fast.store->flat(), b.fast.store->flat()),
                     largest_difference(a.slow.store->flat(), b.slow.store->flat()));
 }

@@ -28,8 +28,8 @@ double worst_of(const parameters<float>& a, const parameters<float>& b) {
 /// Of detector, averages of the memory, and policy.
 template <class A, class B>
 double difference(A& a, B& b) {
-    a.trainer->settle();
-    b.trainer->settle();
+    a.trainer->sync_weights();
+    b.trainer->sync_weights();
     return std::max({worst_of(*a.trainer->detector().store, *b.trainer->detector().store),
                      worst_of(*a.trainer->memory().store, *b.trainer->memory().store),
                      worst_of(*a.policy.store, *b.policy.store)});

@@ -88,7 +88,7 @@ TEST_CASE("a policy that is not a number ends a run on the device") {
     const auto agent = traced<device>();
     auto loop = resident_loop(agent, settings(), seed);
     loop.iterate();
-    loop.settle();
+    loop.sync_weights();
     for (float& weight : agent.store->edit().flat()) weight = std::numeric_limits<float>::quiet_NaN();
     CHECK_THROWS_WITH_AS(loop.iterate(), doctest::Contains("stopped"), engram::error);
 }

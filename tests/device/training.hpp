@@ -114,7 +114,7 @@ history history_of(const traced_agent<Backend>& agent, loop_of<Backend>& loop) {
         told.norm.push_back(now.gradient_norm);
     }
     CHECK(loop.steps() == iterations * environments * unroll);
-    loop.settle();
+    loop.sync_weights();
     told.weights.assign(agent.store->flat().begin(), agent.store->flat().end());
     return told;
 }

@@ -161,14 +161,14 @@ TEST_CASE("body operations are hoisted, looped and sunk by dependence") {
     traced<cpu<float>> m;
     const plan_options o{.steps = 3, .batch = 2};
     const auto p = make_plan(m.g, o, {m.out});
-    std::vector<std::string> loop, behind;
+    std::vector<std::string> loop, after;
     for (std::size_t i = 0; i < p.live.size(); ++i) {
         if (!p.live[i]) continue;
         if (p.place[i] == placement::loop) loop.push_back(m.g.operations()[i]->name);
-        if (p.place[i] == placement::behind) behind.push_back(m.g.operations()[i]->name);
+        if (p.place[i] == placement::after) after.push_back(m.g.operations()[i]->name);
     }
     CHECK(loop == std::vector<std::string>{"mask.cell", "mask.hidden", "gates", "cell"});
-    CHECK(behind == std::vector<std::string>{"head"});
+    CHECK(after == std::vector<std::string>{"head"});
 }
 
 namespace {
@@ -237,7 +237,7 @@ TEST_CASE("layers that nothing feeds back have a time loop each, and what stands
         loops.push_back(names(s.loop));
         ahead.push_back(names(s.before));
         CHECK(s.first == (loops.size() == 1));
-        CHECK(names(s.behind) == (loops.size() == 3 ? std::vector<std::string>{"last"} : std::vector<std::string>{}));
+        CHECK(names(s.after) == (loops.size() == 3 ? std::vector<std::string>{"last"} : std::vector<std::string>{}));
     }
     using lists = std::vector<std::vector<std::string>>;
     CHECK(loops == lists{{"keep.lower", "lower"}, {"keep.upper", "upper"}, {"keep.top", "third", "top"}});

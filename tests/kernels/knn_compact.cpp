@@ -69,7 +69,7 @@ void same_answer(const store& s, const numbers& query, int k, const std::vector<
     std::vector<int> slot(std::size_t(k), -1);
     numbers scratch(std::size_t(s.ring.slots), nan_value);
     const auto found =
-        engram::knn_look_twice<By>(s.ring, query.data(), engram::knn_valid(s.ring), k, slot.data(), scratch.data());
+        engram::two_pass_search<By>(s.ring, query.data(), engram::knn_valid(s.ring), k, slot.data(), scratch.data());
     ++seen.searches;
     seen.looked += found.looked;
     if (found.count == 0) return;
@@ -253,7 +253,7 @@ TEST_CASE("keys and queries of which bytes lose nothing") {
         same_search(s, query, 1, seen);
         // Norms in another order, as a device sums them.
         for (float& norm : s.norm) norm *= 1 - 0x1p-20f * float(rng() % 2);
-        engram::knn_compact_again(s.ring);
+        engram::rebuild_compact(s.ring);
         same_search(s, query, 1, seen);
     }
 }
@@ -272,7 +272,7 @@ TEST_CASE("slots that cannot be told apart are given up after a sample, others a
             draw();
             int slot[10];
             numbers scratch(std::size_t(slots), nan_value);
-            const auto found = engram::knn_look_twice(s.ring, key.data(), slots, 10, slot, scratch.data());
+            const auto found = engram::two_pass_search(s.ring, key.data(), slots, 10, slot, scratch.data());
             CHECK(found.count == (spread == 1 ? 10 : 0));
             CHECK((found.looked > 0) == (spread == 1));
         }
@@ -295,7 +295,7 @@ TEST_CASE("norms that are not those of the keys") {
                 norm *= 1 + 0.01f * normal(rng);
             else if (rng() % 1024 < unsigned(c % 9))
                 norm = some[rng() % 10];
-        engram::knn_compact_again(s.ring);
+        engram::rebuild_compact(s.ring);
         draw();
         same_search(s, key, 10, seen);
     }

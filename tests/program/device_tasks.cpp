@@ -61,8 +61,8 @@ TEST_CASE("a program finds every task in the memory of a device, and it plays th
         std::vector<double> ended(B);
         int alarm = 0, wrong = 0;
         std::set<float> actions;
-        device_acting<float> acting{random.data(), did.data(), {rows_of(policy, info.actions), 0},
-                                    {rows_of(value, 1), 0}, {}, {}, &alarm};
+        device_acting<float> acting{
+            random.data(), did.data(), {rows_of(policy, info.actions), 0}, {rows_of(value, 1), 0}, {}, {}, &alarm};
         acting.record.ended = ended.data();
         for (int t = 0; t < steps; ++t) {
             there->observe({rows_of(seen, info.observation.size()), 0});

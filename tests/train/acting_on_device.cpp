@@ -23,8 +23,8 @@ struct run : small_training<Backend> {
 
 template <class A, class B>
 double difference(run<A>& a, run<B>& b) {
-    a.t.settle();
-    b.t.settle();
+    a.t.sync_weights();
+    b.t.sync_weights();
     return largest_difference(a.a.store->flat(), b.a.store->flat());
 }
 

@@ -37,7 +37,7 @@ struct run {
         for (int i = 0; i < n; ++i) t.iterate();
     }
     std::span<const float> weights() {
-        t.settle();
+        t.sync_weights();
         return model.store->flat();
     }
     safetensors saved() {

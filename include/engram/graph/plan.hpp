@@ -4,7 +4,7 @@
 // The plan: which operations of a trace run, where, and who writes each gradient.
 //
 // Four analyses, each a free function: liveness (from outputs, losses and written resources), placement (what of a scan
-// hangs on itself one step before runs in a time loop, everything else over all steps at once, before the loop, behind
+// hangs on itself one step before runs in a time loop, everything else over all steps at once, before the loop, after
 // it, or between two loops: layers that nothing feeds back have a loop each), lookups (an embedding that only affine
 // maps read is not written out: they multiply its table) and gradient activity (a value is active when it depends on
 // something trained and a loss depends on it).
@@ -34,7 +34,7 @@ struct plan_options {
     int whole_batch() const { return total_batch > 0 ? total_batch : batch; }
 };
 
-enum class placement { once, before, loop, behind };
+enum class placement { once, before, loop, after };
 
 /// What runs where; indices are those of the graph.
 struct plan {
@@ -48,7 +48,7 @@ struct plan {
     std::vector<int> looked_up;    // per value: the embedding whose rows no buffer holds, or -1
     struct segment {
         int scan = -1;  // -1: operations outside scans
-        std::vector<int> once, before, loop, behind;
+        std::vector<int> once, before, loop, after;
         bool first = true;  // of its scan
     };
     std::vector<segment> segments;
@@ -208,11 +208,11 @@ void place_scan(const graph<Backend>& g, const plan_options& options, int scan, 
     for (std::size_t c = 0; c < components; ++c)
         for (const int k : found.members[c]) {
             const auto i = static_cast<std::size_t>(own[static_cast<std::size_t>(k)]);
-            const bool behind = stage[c] >= static_cast<int>(segments.size());
-            auto& segment = behind ? segments.back() : segments[static_cast<std::size_t>(stage[c])];
+            const bool after = stage[c] >= static_cast<int>(segments.size());
+            auto& segment = after ? segments.back() : segments[static_cast<std::size_t>(stage[c])];
             p.stage[i] = stage[c];
-            p.place[i] = looped[c] ? placement::loop : behind ? placement::behind : placement::before;
-            (looped[c] ? segment.loop : behind ? segment.behind : segment.before).push_back(static_cast<int>(i));
+            p.place[i] = looped[c] ? placement::loop : after ? placement::after : placement::before;
+            (looped[c] ? segment.loop : after ? segment.after : segment.before).push_back(static_cast<int>(i));
             if (!looped[c]) continue;
             for (const int out : ops[i]->outputs) p.loop_of[static_cast<std::size_t>(out)] = stage[c];
             for (const carried_state& s : states)

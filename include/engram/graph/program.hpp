@@ -86,7 +86,7 @@ public:
             run_again(s.before, false);
             for (const bound& k : s.loop)
                 require(!reads(k), "refresh: '", name, "' is read by '", operation_of(k).name, "', in a scan");
-            run_again(s.behind, false);
+            run_again(s.after, false);
         }
     }
     /// The same sweeps, every call of a kernel wrapped as `around(operation, call)`: for measuring them.
@@ -205,7 +205,7 @@ private:
     struct run_segment {
         int scan;
         bool first;  // of its scan
-        std::vector<bound> once, before, loop, behind;
+        std::vector<bound> once, before, loop, after;
     };
     struct entry_copy {
         int scan;
@@ -255,7 +255,7 @@ private:
                 for (int t = 0; t < options_.steps; ++t)
                     for (const bound& k : s.loop) around(k, [&] { k.kernel->forward(t, 1); });
             }
-            for (const bound& k : s.behind) around(k, [&] { k.kernel->forward(0, options_.steps); });
+            for (const bound& k : s.after) around(k, [&] { k.kernel->forward(0, options_.steps); });
         }
     }
 
@@ -264,7 +264,7 @@ private:
         executor_.clear(arena_.data() + layout_.cleared_first, layout_.cleared_count);
         for (const auto& [first, count] : layout_.cleared_parameters) executor_.clear(gradient_.data() + first, count);
         for (auto s = run_.rbegin(); s != run_.rend(); ++s) {
-            run_backward(s->behind, around);
+            run_backward(s->after, around);
             for (int t = options_.steps; t-- > 0;)
                 for (auto k = s->loop.rbegin(); k != s->loop.rend(); ++k)
                     if (k->backward) around(*k, [&] { k->kernel->backward(t, 1); });
@@ -372,7 +372,7 @@ private:
             fill(s.once, r.once);
             fill(s.before, r.before);
             fill(s.loop, r.loop);
-            fill(s.behind, r.behind);
+            fill(s.after, r.after);
             run_.push_back(std::move(r));
         }
     }

@@ -35,7 +35,7 @@ std::string program<Backend>::first_non_finite() const {
         if (auto name = scan_list(s.before, 0, options_.steps); !name.empty()) return name;
         for (int t = 0; t < options_.steps; ++t)
             if (auto name = scan_list(s.loop, t, 1); !name.empty()) return name;
-        if (auto name = scan_list(s.behind, 0, options_.steps); !name.empty()) return name;
+        if (auto name = scan_list(s.after, 0, options_.steps); !name.empty()) return name;
     }
     return {};
 }

@@ -36,7 +36,7 @@ int knn_write(const knn_ring<Real>& ring, const Real* content, const Real* key) 
         if (ring.compact.words) {
             // Slot 0 is the centre of all.
             if (slot == 0)
-                knn_compact_again(ring);
+                rebuild_compact(ring);
             else
                 knn_compact_write(ring, slot);
         }
@@ -128,7 +128,8 @@ struct knn_found {
 /// nothing where too many slots remain to be looked at or distances are not finite. 1 <= k <= knn_columns,
 /// 4 knn_columns <= valid < 2^24, D <= knn_compact_widest. slot [k], scratch [slots].
 template <byte_instruction By = best_byte_instruction>
-knn_found knn_look_twice(const knn_ring<float>& ring, const float* query, int valid, int k, int* slot, float* scratch) {
+knn_found two_pass_search(const knn_ring<float>& ring, const float* query, int valid, int k, int* slot,
+                          float* scratch) {
     const knn_first_look<By> look(ring, query);
     if (!look.possible) return {};
     // An infinite bound leaves all, which are too many: distances of more than one in eight in any order take as long
@@ -175,7 +176,7 @@ int knn_select(const knn_ring<Real>& ring, const Real* query, int k, int* slot, 
     const int valid = knn_valid(ring);
     if constexpr (std::is_same_v<Real, float>)
         if (k > 0 && ring.compact.words && knn_compact_pays(valid, ring.key_width, k))
-            if (const auto found = knn_look_twice(ring, query, valid, k, slot, scratch); found.count > 0)
+            if (const auto found = two_pass_search(ring, query, valid, k, slot, scratch); found.count > 0)
                 return found.count;
     knn_distances(ring, query, valid, scratch);
     return k_smallest(scratch, valid, k, slot);

@@ -146,7 +146,7 @@ inline void knn_compact_write(const knn_ring<float>& ring, int slot) {
 
 /// Makes the compact copy, if the ring has one, of the keys and norms that it holds now.
 template <class Real>
-void knn_compact_again(const knn_ring<Real>& ring) {
+void rebuild_compact(const knn_ring<Real>& ring) {
     if constexpr (std::is_same_v<Real, float>)
         for (int i = 0; ring.compact.words && i < knn_valid(ring); ++i) knn_compact_write(ring, i);
 }

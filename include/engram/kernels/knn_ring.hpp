@@ -18,7 +18,7 @@ struct knn_compact {
 
 /// One environment's ring of `slots` rows: content [N, C] = [p | v], key [N, D], norm [N] = |key|^2, and the number of
 /// writes since the last reset. Keys of float may have a compact copy, which `knn_write` keeps; whoever writes keys in
-/// another way calls `knn_compact_again`.
+/// another way calls `rebuild_compact`.
 template <class Real>
 struct knn_ring {
     Real* content;

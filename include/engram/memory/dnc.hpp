@@ -101,7 +101,7 @@ struct dnc {
         const auto cosine = cosine_scores("read_cosine", now.memory, z.columns(0, keys), s.word);
 
         const auto written = sum_columns("written", now.write_weight, N).spread(N);
-        const auto precedence = map("precedence", follow{}, written, now.precedence, now.write_weight);
+        const auto precedence = map("precedence", update_precedence{}, written, now.precedence, now.write_weight);
         variables forward, ways;
         for (int h = 0; h < H; ++h) {
             const auto moved =
@@ -141,7 +141,7 @@ struct dnc {
             return gate * (by_allocation * allocation + (1 - by_allocation) * content);
         }
     };
-    struct follow {
+    struct update_precedence {
         constexpr auto operator()(auto sum, auto before, auto written) const { return (1 - sum) * before + written; }
     };
 

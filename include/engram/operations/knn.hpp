@@ -50,7 +50,7 @@ public:
         knn_ring<Real> r = whole(b);
         if (outdated_.empty()) return r;
         r.compact = {words_.data() + b * knn_compact_words(slots_, key_width_)};
-        if (std::exchange(outdated_[static_cast<std::size_t>(b)], char{0})) knn_compact_again(r);
+        if (std::exchange(outdated_[static_cast<std::size_t>(b)], char{0})) rebuild_compact(r);
         return r;
     }
     /// All rings, one after the other, as a device's kernels see and write them.

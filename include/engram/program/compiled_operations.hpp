@@ -119,7 +119,7 @@
     EXTERN template struct simple_operation<BACKEND, link_forget_kernel, dnc_link>;              \
     EXTERN template struct simple_operation<BACKEND, generalised_advantage_kernel, double>;      \
     EXTERN template struct simple_operation<BACKEND, dnc_allocate_kernel, no_settings>;          \
-    EXTERN template struct map_operation<BACKEND, dnc::follow, 3>;                               \
+    EXTERN template struct map_operation<BACKEND, dnc::update_precedence, 3>;                    \
     EXTERN template struct map_operation<BACKEND, dnc::count_allocation, 4>;                     \
     EXTERN template struct map_operation<BACKEND, dnc::choose_slots, 4>;                         \
     EXTERN template struct map_operation<BACKEND, clipped_surrogate, 3>;                         \

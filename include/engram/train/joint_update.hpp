@@ -78,7 +78,7 @@ public:
         if (episodes_->look() && by.steps >= start_)
             while (remembering_.steps() < by.steps) remembering_.iterate();
         fetch_weights(this->learner(0), *this->store());
-        settle();
+        sync_weights();
         hand_over_memory(*slow_, *policy_);
     }
 
@@ -96,9 +96,9 @@ public:
             if (name == "chosen_loss" || name == "current_loss") value = w.iterations * memory[name];
         }
     }
-    void settle() {
-        detecting_.settle();
-        remembering_.settle();
+    void sync_weights() {
+        detecting_.sync_weights();
+        remembering_.sync_weights();
     }
 
     /// The others' checkpoints have names of their own.

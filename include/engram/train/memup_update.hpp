@@ -12,8 +12,8 @@
 // however long a sequence is. A checkpoint holds weights, moments, averages, states, where each row stands, and the
 // uncertainties of the episodes that are under way: a resumed run goes on with the same bits.
 //
-// On a device the weights, their averages, the gradients and the moments stay there; settle() brings the weights and
-// the averages to the stores.
+// On a device the weights, their averages, the gradients and the moments stay there; sync_weights() brings the weights
+// and the averages to the stores.
 
 #include <algorithm>
 #include <cmath>
@@ -115,7 +115,7 @@ public:
     std::vector<std::string> loss_names() const { return memup_numbers(); }
     /// Of the predictor alone.
     std::int64_t updates() const { return predictor_optimiser_.updates(); }
-    void settle() { fetch_weights(shards_[0]->detector, *slow_->store); }
+    void sync_weights() { fetch_weights(shards_[0]->detector, *slow_->store); }
 
     template <class Body>
     void each_part(Body body) {

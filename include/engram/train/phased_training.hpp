@@ -63,7 +63,7 @@ public:
         w.losses = std::move(losses);
         return w;
     }
-    void settle() override { running_->settle(); }
+    void sync_weights() override { running_->sync_weights(); }
 
     void save(safetensors& file) override {
         running_->save(file);
@@ -90,7 +90,7 @@ private:
     static constexpr const char* steps_of_phases = "phases.steps";
 
     void begin(std::size_t phase) {
-        if (running_) running_->settle();
+        if (running_) running_->sync_weights();
         running_.reset();
         at_ = phase;
         running_ = phases_[at_].begin();

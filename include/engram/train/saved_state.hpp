@@ -159,6 +159,7 @@ void each_actor_part(program<Backend>& p, const std::string& prefix, std::span<R
     body(prefix + ".random", raw(random));
     body(prefix + ".replays", raw(std::span(&p.replay_count(), 1)));
 }
+/// The same of an actor on the host.
 template <class Backend, class Body>
 void each_part(actor<Backend>& a, const std::string& prefix, Body body) {
     each_actor_part(a.program(), prefix, a.last_action(), a.last_reward(), a.reset(), a.episode_reward(),

@@ -21,7 +21,7 @@
 // by.sum), steps the weights (by.step), counts time steps (by.steps) and notes numbers (by.note). Optional members:
 // save(file), check(file) and load(file) for what is no bytes, and save_whole(file) for what every process has the
 // whole of; check throws, before anything changes, when the file does not fit, load may, as long as nothing has
-// changed; loaded(by) when all is back; settle(); describe(by) before a window is taken; pause(), held while a
+// changed; loaded(by) when all is back; sync_weights(); describe(by) before a window is taken; pause(), held while a
 // checkpoint is made or read. Where one process learns and the others act for it (one_process_learns): role(), and
 // serve(), tell_to_stop() and told_to_stop() as those of `training`.
 //
@@ -192,7 +192,7 @@ public:
     virtual std::vector<std::string> loss_names() const = 0;
     virtual training_window take_window() = 0;
     /// The newest weights are in the store; on a device they are elsewhere while it trains.
-    virtual void settle() = 0;
+    virtual void sync_weights() = 0;
     /// Adds everything that the next iteration depends on.
     virtual void save(safetensors& file) = 0;
     /// Restores what save() wrote; throws before anything changes when the file belongs to something else.
@@ -278,14 +278,14 @@ public:
         return w;
     }
 
-    void settle() override {
+    void sync_weights() override {
         fetch_weights(update_.learner(0), *update_.store());
-        if constexpr (requires { update_.settle(); }) update_.settle();
+        if constexpr (requires { update_.sync_weights(); }) update_.sync_weights();
     }
 
     void save(safetensors& file) override {
         [[maybe_unused]] const auto still = pause();
-        settle();
+        sync_weights();
         save_weights(file, *update_.store(), context_.optimiser);
         save_counters(file, Update::mode,
                       {context_.steps, context_.optimiser.updates(), context_.iterations, update_.shards()});

@@ -141,7 +141,7 @@ bool searches_as_it_holds(knn_rings<float>& rings, std::uint64_t seed, bool by_c
             same &= count == knn_select(plain, query.data(), neighbours, expected.data(), scratch.data());
             same &= found == expected;
             if (by_compact_keys)  // and not because it gave up
-                same &= knn_look_twice(ring, query.data(), knn_valid(ring), neighbours, found.data(), scratch.data())
+                same &= two_pass_search(ring, query.data(), knn_valid(ring), neighbours, found.data(), scratch.data())
                             .count == neighbours;
         }
     }
