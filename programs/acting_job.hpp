@@ -8,6 +8,7 @@
 #include <memory>
 
 #include <engram/evaluate/level_curve.hpp>
+#include <engram/program/resident_tasks.hpp>
 #include <engram/task/played_episodes.hpp>
 #include <engram/train/asynchronous_update.hpp>
 #include <engram/train/memup_phases.hpp>
@@ -34,12 +35,6 @@ struct smoothed_reward {
                             : std::numeric_limits<double>::quiet_NaN();
     }
 };
-
-/// Makes the environments of a task's level in the memory of a device; no maker of a task that was added, which is the
-/// host's. Row i draws from stream i of the seed. Defined in resident_tasks.hpp.
-template <device_backend Backend>
-resident_maker<Backend> find_resident(const std::string& name, const std::string& level, std::uint64_t seed,
-                                      const task_options& options, std::shared_ptr<const stimulus_set> stimuli);
 
 /// A run's training, and the device that its environments are on.
 struct agent_training {

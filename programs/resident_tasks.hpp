@@ -1,15 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// The tasks of the library as environments in a device's memory, by name: compiled once a device, by a source of its
-// own.
+// The body of find_resident(), for the one source of a device that compiles it.
 
 #include <memory>
 #include <string>
 
+#include <engram/program/resident_tasks.hpp>
 #include <engram/task/registry.hpp>
-
-#include "acting_job.hpp"
 
 namespace engram {
 

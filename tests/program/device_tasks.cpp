@@ -9,15 +9,7 @@
 
 #include <engram/device/operations.hpp>
 #include <engram/program/compiled_tasks.hpp>
-#include <engram/train/device_environments.hpp>
-
-namespace engram {
-
-template <device_backend Backend>
-resident_maker<Backend> find_resident(const std::string& name, const std::string& level, std::uint64_t seed,
-                                      const task_options& options, std::shared_ptr<const stimulus_set> stimuli);
-
-}  // namespace engram
+#include <engram/program/resident_tasks.hpp>
 
 using namespace engram;
 using device = emulated<float>;
