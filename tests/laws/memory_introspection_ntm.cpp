@@ -36,10 +36,7 @@ turing::settings machine(bool read_before_write, decltype(ntm::settings::start) 
     s.memory.write_heads = 2;
     s.memory.read_before_write = read_before_write;
     s.memory.start = start;
-    if (start == "learned")
-        s.memory.focus = "none";
-    else
-        s.memory.focus = "first";
+    s.memory.focus = start == "learned" ? decltype(s.memory.focus)("none") : "first";
     s.memory.input = input;
     return s;
 }

@@ -313,10 +313,7 @@ dnc::settings small_settings(bool before, bool all, int write_heads) {
     s.read_heads = 2;
     s.write_heads = write_heads;
     s.read_before_write = before;
-    if (all)
-        s.input = "all";
-    else
-        s.input = "held";
+    s.input = all ? decltype(s.input)("all") : "held";
     return s;
 }
 

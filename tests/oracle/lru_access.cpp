@@ -191,18 +191,9 @@ TEST_CASE("gradients through five steps, an episode beginning among them") {
                     s.word = 3;
                     s.heads = 2;
                     s.read_before_write = before;
-                    if (all)
-                        s.input = "all";
-                    else
-                        s.input = "held";
-                    if (linear_gate)
-                        s.gate = "linear";
-                    else
-                        s.gate = "parameter";
-                    if (own)
-                        s.content = "own";
-                    else
-                        s.content = "key";
+                    s.input = all ? decltype(s.input)("all") : "held";
+                    s.gate = linear_gate ? decltype(s.gate)("linear") : "parameter";
+                    s.content = own ? decltype(s.content)("own") : "key";
                     const alone m(s, {3, 4}, 11, 0.3, {all, true, all && before, before});
                     cases.check(m, 70, [&](auto& p) {
                         philox random(5, 1);

@@ -254,14 +254,8 @@ TEST_CASE_TEMPLATE("NaN and infinity of a dead episode do not leak over its end"
     };
     for (const bool learned : {false, true}) {
         auto s = machine_settings();
-        if (learned)
-            s.start = "learned";
-        else
-            s.start = "constant";
-        if (learned)
-            s.focus = "none";
-        else
-            s.focus = "first";
+        s.start = learned ? decltype(s.start)("learned") : "constant";
+        s.focus = learned ? decltype(s.focus)("none") : "first";
         s.read_before_write = learned;
         over_the_end(machine<Real>(s, {2, 3}, 1));
     }

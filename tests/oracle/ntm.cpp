@@ -203,18 +203,9 @@ TEST_CASE("gradients through five steps, episodes beginning among them") {
                 s.read_heads = 2;
                 s.write_heads = 2;
                 s.read_before_write = before;
-                if (learned)
-                    s.start = "learned";
-                else
-                    s.start = "constant";
-                if (learned)
-                    s.focus = "none";
-                else
-                    s.focus = "first";
-                if (all)
-                    s.input = "all";
-                else
-                    s.input = "held";
+                s.start = learned ? decltype(s.start)("learned") : "constant";
+                s.focus = learned ? decltype(s.focus)("none") : "first";
+                s.input = all ? decltype(s.input)("all") : "held";
                 const alone m(s, {3, 4}, 11, 0.3, {all, true, all && before, before});
                 cases.check(m, 100, [&](auto& p) {
                     m.fill(p, 3);

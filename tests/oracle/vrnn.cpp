@@ -45,10 +45,7 @@ TEST_CASE("VRNN: divergence, likelihood, frame and loss are those of plain loops
     s.learner.hidden = 5;
     s.wiring.features = 4;
     for (const bool bernoulli : {true, false}) {
-        if (bernoulli)
-            s.learner.likelihood = "bernoulli";
-        else
-            s.learner.likelihood = "gaussian";
+        s.learner.likelihood = bernoulli ? decltype(s.learner.likelihood)("bernoulli") : "gaussian";
         s.learner.sigma = 0.3;
         auto a = vrnn::trace<backend>(s, {{4, 4, 1}, A}, 5);
         prepared::unsettle(a, 0.3);

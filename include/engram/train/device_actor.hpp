@@ -8,7 +8,8 @@
 // memory; fetch() copies it to the host. unroll() is T steps in one recorded sweep, written down where a learner reads
 // them (train/rows_on_device.hpp).
 
-#include <cmath>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
