@@ -18,8 +18,6 @@
 // (a space that follows goes before the last mark: Doxygen drops one behind it), where `apart` is how many standard
 // errors of both the means of two rows are apart.
 
-#include "report/heatmap_view.hpp"
-
 #include "markdown.hpp"
 
 #include <algorithm>
@@ -259,73 +257,6 @@ std::string computed(const std::string& line) {
     return out.append(last, line.cend());
 }
 
-/// Percent of the way of every seed that a row of suite_seeds.csv has, on level 0, 1 or 2.
-std::vector<double> seeds_of(const row& r, std::size_t level) {
-    std::vector<double> found;
-    for (const char* name : {"seed_1", "seed_2", "seed_3"})
-        if (const auto& cell = r.at(name); !cell.empty()) found.push_back(std::stod(split(cell, ',').at(level)));
-    std::sort(found.begin(), found.end());
-    return found;
-}
-
-/// Tasks x agents, a map for each level: the median over seeds in the report's colours.
-std::string picture_of_the_suite() {
-    constexpr double cell = 46, tall = 30, left = 108, head = 132, gap = 34;
-    const std::vector<std::pair<std::string, std::string>> agents{
-        {"ff", "FF"}, {"lstm", "LSTM"}, {"lstm_mem", "LSTM+MEM"}, {"mra", "MRA"}};
-    const std::array<std::string, 3> levels{"train", "interpolate", "extrapolate"};
-    const auto& rows = rows_of("data/suite_seeds.csv");
-    std::vector<std::string> tasks;
-    for (const auto& r : rows)
-        if (tasks.empty() || tasks.back() != r.at("task")) tasks.push_back(r.at("task"));
-    const double width = left + cell * static_cast<double>(tasks.size()) + 90;
-    const double block = tall * static_cast<double>(agents.size()) + gap;
-    using engram::fixed;
-    const auto text = [](double x, double y, const std::string& anchor, const std::string& ink,
-                         const std::string& what) {
-        return "<text x='" + fixed(x, 1) + "' y='" + fixed(y, 1) + "' text-anchor='" + anchor + "' fill='" + ink +
-               "'>" + what + "</text>\n";
-    };
-    std::string out = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 " + fixed(width, 0) + " " +
-                      fixed(head + 3 * block, 0) +
-                      "' font-family='sans-serif' font-size='13'>\n<rect width='100%' height='100%' fill='#fff'/>\n";
-    for (std::size_t t = 0; t < tasks.size(); ++t) {
-        std::string title = tasks[t];
-        std::replace(title.begin(), title.end(), '_', ' ');
-        out += "<text transform='translate(" + fixed(left + cell * (static_cast<double>(t) + 0.5), 1) + "," +
-               fixed(head - 8, 1) + ") rotate(-40)' font-size='11'>" + title + "</text>\n";
-    }
-    for (std::size_t l = 0; l < levels.size(); ++l) {
-        const double top = head + block * static_cast<double>(l);
-        for (std::size_t a = 0; a < agents.size(); ++a) {
-            const double y = top + tall * static_cast<double>(a);
-            out += text(left - 8, y + tall / 2 + 4.5, "end", "#000", agents[a].second);
-            for (std::size_t t = 0; t < tasks.size(); ++t) {
-                const double x = left + cell * static_cast<double>(t);
-                const std::string box = "<rect x='" + fixed(x + 1, 1) + "' y='" + fixed(y + 1, 1) + "' width='" +
-                                        fixed(cell - 2, 1) + "' height='" + fixed(tall - 2, 1) + "' rx='3' ";
-                const auto found = std::find_if(rows.begin(), rows.end(), [&](const row& r) {
-                    return r.at("task") == tasks[t] && r.at("ablation") == agents[a].first;
-                });
-                const auto seeds = found == rows.end() ? std::vector<double>{} : seeds_of(*found, l);
-                if (seeds.empty()) {
-                    out += box + "fill='none' stroke='#bbb'/>\n";
-                    continue;
-                }
-                const std::size_t n = seeds.size();
-                const double median = (seeds[(n - 1) / 2] + seeds[n / 2]) / 2;
-                const auto colour = engram::heat_colour(median);
-                out += box + "fill='" + colour.text() + "'><title>" + agents[a].second + ", " + tasks[t] + ", " +
-                       levels[l] + ": median of " + std::to_string(n) + "</title></rect>\n" +
-                       text(x + cell / 2, y + tall / 2 + 4.5, "middle", colour.takes_black() ? "#000" : "#fff",
-                            fixed(median, 0));
-            }
-        }
-        out += text(left, top + block - gap + 14, "start", "#555", levels[l]);
-    }
-    return out + "</svg>\n";
-}
-
 }  // namespace
 
 TEST_CASE("tables and numbers of the results are those of docs/results/data") {
@@ -365,12 +296,6 @@ TEST_CASE("tables and numbers of the results are those of docs/results/data") {
     for (const auto& entry : fs::directory_iterator(root() / "docs/results/data"))
         CHECK_MESSAGE(used.count("data/" + entry.path().filename().string()) == 1, entry.path().filename().string(),
                       " is of no page");
-}
-
-TEST_CASE("the picture of the suite is that of its table") {
-    const std::string picture = picture_of_the_suite();
-    CHECK(std::count(picture.begin(), picture.end(), '\n') > 3 * 4 * 13);
-    compare_file("docs/results/suite-seeds.svg", picture);
 }
 
 TEST_CASE("no mean of runs and no number of standard errors is typed") {
