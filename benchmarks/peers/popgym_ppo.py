@@ -8,19 +8,20 @@
 
 `speed` takes both sides in turn and prints steps a second, end to end, and the share of the environments, of acting and
 of learning. Both do the same work an iteration: 64 environments x 1024 steps, 30 passes of 8 minibatches, Adam,
-observations with the previous action in them, two layers of 128, a GRU of 256, a head for the policy and one for the
-value. `learn` trains either side once and prints the mean reward of the episodes that ended in each quarter of the run.
+observations with the previous action in them, the published network: a normalised layer and one with ReLU of 128, a
+GRU of 256, two heads with two layers of 128 each. `learn` trains either side once and prints the mean reward of the episodes that ended in each quarter of the run.
 
 What PyTorch does: environments are stepped one after the other in this process, wrapped as in the published runs; the
 network acts for all of them at once; to learn, the steps are cut into episodes, of which a minibatch is a drawn set with
 about as many steps as the others, padded to the longest (torch.nn.GRU backward over packed sequences took ten times as
 long), encoder, heads and loss without the padding. An episode that an iteration cut begins with the state carried into
-it. engram learns from unrolls of 8 environments x 1024 steps, whose states are reset where an episode began, and sees
-the last action a second time.
+it. engram learns from unrolls of 8 environments x 1024 steps, whose states are reset where an episode began; its ReLU are
+not leaky and its first weights are drawn otherwise. Neither side has the published penalty on divergence.
 
---timed-passes N measures N of the passes of PyTorch and counts them for all (passes are alike). --network published has
-the layer norm and the heads with two layers each, on the side of PyTorch alone. --compile sends encoder and loss through
-torch.compile. --products bfloat16 lets engram round the factors of its products, and PyTorch by torch.autocast where
+--timed-passes N measures N of the passes of PyTorch and counts them for all: passes are alike. Its first pass, which
+warms up, is not counted. engram's standardised advantages are those of a whole minibatch, which two threads cannot
+share: with more than one it runs with learner.standardise=false, PyTorch as before. --compile sends encoder and loss
+through torch.compile. --products bfloat16 lets engram round the factors of its products, and PyTorch by torch.autocast where
 --rounded says so.
 """
 
@@ -81,25 +82,24 @@ class Environments:
 
 
 class Network(torch.nn.Module):
-    def __init__(self, width, actions, published):
+    """That of the published runs."""
+
+    def __init__(self, width, actions):
         super().__init__()
-        linear = torch.nn.Linear
-        if published:
-            relu = torch.nn.LeakyReLU
-            norm = torch.nn.LayerNorm(128, elementwise_affine=False)
-            self.encoder = torch.nn.Sequential(linear(width, 128), norm, linear(128, 128), relu())
-            head = lambda out: torch.nn.Sequential(
-                linear(HIDDEN, 128), relu(), linear(128, 128), relu(), linear(128, out))
-            self.policy, self.value = head(actions), head(1)
-        else:
-            relu = torch.nn.ReLU
-            self.encoder = torch.nn.Sequential(linear(width, 128), relu(), linear(128, 128), relu())
-            self.policy, self.value = linear(HIDDEN, actions), linear(HIDDEN, 1)
+        linear, relu = torch.nn.Linear, torch.nn.LeakyReLU
+
+        def head(outputs):
+            return torch.nn.Sequential(
+                linear(HIDDEN, 128), relu(), linear(128, 128), relu(), linear(128, outputs))
+
+        norm = torch.nn.LayerNorm(128, elementwise_affine=False)
+        self.encoder = torch.nn.Sequential(linear(width, 128), norm, linear(128, 128), relu())
+        self.policy, self.value = head(actions), head(1)
         self.gru = torch.nn.GRU(128, HIDDEN)
         for layer in self.modules():
             if isinstance(layer, linear):
                 torch.nn.init.orthogonal_(layer.weight)
-        for last in (self.policy[-1], self.value[-1]) if published else (self.policy, self.value):
+        for last in (self.policy[-1], self.value[-1]):
             torch.nn.init.normal_(last.weight, std=0.01)
             torch.nn.init.zeros_(last.bias)
 
@@ -161,7 +161,7 @@ class Trainer:
         torch.manual_seed(seed)
         self.draw = np.random.default_rng(seed)
         self.envs = Environments(task, given.difficulty, given.environments, 1000 * seed)
-        self.network = Network(self.envs.width, self.envs.actions, given.network == "published")
+        self.network = Network(self.envs.width, self.envs.actions)
         self.adam = torch.optim.Adam(self.network.parameters(), lr=given.rate, eps=1e-8, fused=True)
         self.h, self.begun = torch.zeros(given.environments, HIDDEN), torch.zeros(given.environments, HIDDEN)
         self.encode, self.loss = self.network.encoder, loss_of
@@ -260,7 +260,7 @@ def run_engram(task, given, threads, folder, steps, passes, *more):
     """summary.json of a run, and where its metrics are."""
     settings = {"task.difficulty": given.difficulty, "rollout.environments": given.environments,
                 "rollout.unroll": given.unroll, "rollout.minibatches": given.minibatches, "rollout.epochs": passes,
-                "optimiser.learning_rate": given.rate, **dict(pair.split("=") for pair in given.set)}
+                "optimiser.learning_rate": given.rate, "learner.standardise": str(threads == 1).lower(), **dict(pair.split("=") for pair in given.set)}
     subprocess.run([given.program, "train", "--preset", "paper", "--task", task, "--out", folder, "--steps", str(steps),
                     "--threads", str(threads), "--evaluate", "0", "--checkpoint-every", "100000000", "--quiet",
                     "--products", given.products, *more,
@@ -287,7 +287,7 @@ def speed_of_engram(task, given, threads):
 def speed(tasks, given):
     """Each side's medians over the rounds, in turn."""
     print(f"torch {torch.__version__}, {given.passes} passes of {given.minibatches} minibatches over "
-          f"{given.environments} x {given.unroll} steps, network {given.network}, products {given.products}"
+          f"{given.environments} x {given.unroll} steps, products {given.products}"
           f"{', rounded on both sides' if given.rounded else ''}{', compiled' if given.compile else ''}")
     print("| task | threads | engram, steps/s | PyTorch, steps/s | ratio | engram: environments, acting, learning | "
           "PyTorch: the same |")
@@ -364,7 +364,6 @@ def main():
     asked.add_argument("--passes", type=int, default=30)
     asked.add_argument("--timed-passes", type=int, default=0)
     asked.add_argument("--rate", type=float, default=5e-5)
-    asked.add_argument("--network", default="same", choices=["same", "published"])
     asked.add_argument("--products", default="float", choices=["float", "bfloat16"])
     asked.add_argument("--rounded", action="store_true")
     asked.add_argument("--compile", action="store_true")

@@ -33,6 +33,24 @@ TEST_CASE("mlp keeps the laws") {
     differentiates<layered>(s);
 }
 
+TEST_CASE("mlp with a normalised first layer keeps the laws, and the layer has mean 0 and variance 1") {
+    auto s = tiny<layered>();
+    s.encoder.layers = {6, 4};
+    s.encoder.normalise = true;
+    keeps_the_laws<layered>(s);
+    differentiates<layered>(s);
+    s.encoder.layers = {6};
+    const auto a = traced<layered, cpu<double>>(s);
+    program<cpu<double>> p(*a.g, a.store, {.steps = 1, .batch = 1}, {a.x});
+    fill_randomly(p, a, 1);
+    p.forward();
+    const auto x = p.output(a.x);
+    double mean = 0, square = 0;
+    for (int i = 0; i < 6; ++i) mean += x.data[i] / 6, square += x.data[i] * x.data[i] / 6;
+    CHECK(std::abs(mean) < 1e-12);
+    CHECK(square == doctest::Approx(1).epsilon(1e-3));  // 1e-5 is added to the variance
+}
+
 TEST_CASE("without the mean colour a brighter image is the same image") {
     for (const bool subtract : {false, true}) {
         auto s = tiny<layered>();
