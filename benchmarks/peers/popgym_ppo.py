@@ -18,8 +18,8 @@ long), encoder, heads and loss without the padding. An episode that an iteration
 it. engram learns from unrolls of 8 environments x 1024 steps, whose states are reset where an episode began; its ReLU are
 not leaky and its first weights are drawn otherwise. Neither side has the published penalty on divergence.
 
---timed-passes N measures N of the passes of PyTorch and counts them for all: passes are alike. Its first pass, which
-warms up, is not counted. engram's standardised advantages are those of a whole minibatch, which two threads cannot
+--timed-passes N measures N of the passes and counts them for all, on both sides: passes are alike. PyTorch's first pass,
+which warms up, is not counted. engram's standardised advantages are those of a whole minibatch, which two threads cannot
 share: with more than one it runs with learner.standardise=false, PyTorch as before. --compile sends encoder and loss
 through torch.compile. --products bfloat16 lets engram round the factors of its products, and PyTorch by torch.autocast where
 --rounded says so.
@@ -270,23 +270,24 @@ def run_engram(task, given, threads, folder, steps, passes, *more):
 
 
 def speed_of_engram(task, given, threads):
-    """The same of engram: what passes take is the difference to a run of one pass, and environments are measured alone."""
+    """The same of engram: a pass takes the difference to a run of one, and environments are measured alone."""
     batch = given.environments * given.unroll
+    timed = given.timed_passes or given.passes
     with tempfile.TemporaryDirectory() as folder:
         whole, once = (run_engram(task, given, threads, os.path.join(folder, str(passes)), batch, passes)["wall_seconds"]
-                       for passes in (given.passes, 1))
+                       for passes in (timed, 1))
     line = subprocess.run([given.tasks, "speed", "--task", task, "--difficulty", given.difficulty, "--environments",
                            str(given.environments)], check=True, capture_output=True,
                           text=True).stdout.splitlines()[-1].split()
     rate = [1e6 * float(line[i - 1]) for i, word in enumerate(line) if word == "M"][1]
     environments = batch / rate / threads
-    learning = (whole - once) * given.passes / (given.passes - 1) if given.passes > 1 else 0.0
-    return {"environments": environments, "acting": whole - learning - environments, "learning": learning}
+    a_pass = (whole - once) / (timed - 1)
+    return {"environments": environments, "acting": once - a_pass - environments, "learning": given.passes * a_pass}
 
 
 def speed(tasks, given):
     """Each side's medians over the rounds, in turn."""
-    print(f"torch {torch.__version__}, {given.passes} passes of {given.minibatches} minibatches over "
+    print(f"torch {torch.__version__}, {given.passes} passes ({given.timed_passes or given.passes} timed) of {given.minibatches} minibatches over "
           f"{given.environments} x {given.unroll} steps, products {given.products}"
           f"{', rounded on both sides' if given.rounded else ''}{', compiled' if given.compile else ''}")
     print("| task | threads | engram, steps/s | PyTorch, steps/s | ratio | engram: environments, acting, learning | "
@@ -371,6 +372,8 @@ def main():
     asked.add_argument("--seeds", type=int, nargs="+", default=[1], help="of learn")
     asked.add_argument("--set", action="append", default=[], help="of engram, further settings")
     given = asked.parse_args()
+    if given.what == "speed" and min(given.passes, given.timed_passes or given.passes) < 2:
+        asked.error("a pass is measured beside a run of one: expected at least two")
     tasks = given.task or ["popgym_repeat_previous", "popgym_stateless_cart_pole", "popgym_battleship"]
     (speed if given.what == "speed" else learn)(tasks, given)
 
