@@ -8,6 +8,7 @@
 // Products read weights in packed panels, which are made once per version of the store and shared by every plan and
 // thread, so values may only change through edit(), whose guard packs again when it ends.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -21,6 +22,7 @@
 
 #include <engram/core/error.hpp>
 #include <engram/core/philox.hpp>
+#include <engram/core/thread_pool.hpp>
 #include <engram/kernels/bfloat16_product.hpp>
 
 namespace engram {
@@ -110,27 +112,28 @@ public:
     /// Bumped whenever an edit ends.
     std::int64_t version() const { return version_; }
 
-    /// Write access; the packed copies are made again when it ends.
+    /// Write access; the packed copies are made again when it ends, by the threads of a pool if there is one.
     class edit_guard {
     public:
-        explicit edit_guard(parameters& store) : store_(&store) {}
+        explicit edit_guard(parameters& store, thread_pool* pool) : store_(&store), pool_(pool) {}
         edit_guard(const edit_guard&) = delete;
         edit_guard& operator=(const edit_guard&) = delete;
-        ~edit_guard() { store_->publish(); }
+        ~edit_guard() { store_->publish(pool_); }
         std::span<Real> flat() { return store_->values_; }
         Real* values(parameter p) { return store_->values_.data() + (*store_)[p].offset; }
 
     private:
         parameters* store_;
+        thread_pool* pool_;
     };
-    edit_guard edit() { return edit_guard(*this); }
+    edit_guard edit(thread_pool* pool = nullptr) { return edit_guard(*this, pool); }
 
     /// The copy of the values on a device, kept by device_weights; copies of the store have none.
     std::shared_ptr<void> on_device;
 
-    /// Packs one layout of a parameter; `layout` names it, so that equal requests share one copy.
+    /// Packs panels of one layout of a parameter; `layout` names it, so that equal requests share one copy.
     template <class Word>
-    using packer_of = std::function<void(const Real* values, packed_weights<Word>&)>;
+    using packer_of = std::function<void(const Real* values, packed_weights<Word>&, panel_range)>;
     using packer = packer_of<Real>;
     const packed_weights<Real>* packed(parameter p, const std::string& layout, int rows, int columns, packer pack) {
         return found(packs_, p, layout, rows, columns, std::move(pack));
@@ -139,16 +142,17 @@ public:
     /// W as it is, for y = x W.
     const packed_weights<Real>* packed_forward(parameter p) {
         const entry& e = (*this)[p];
-        return packed(p, "forward", e.rows, e.columns,
-                      [n = e.columns](const Real* w, packed_weights<Real>& to) { to.pack(w, n); });
+        return packed(
+            p, "forward", e.rows, e.columns,
+            [n = e.columns](const Real* w, packed_weights<Real>& to, panel_range part) { to.pack(w, n, part); });
     }
 
     /// The transpose of rows [first, first + count) of W, for dx = dy W^T.
     const packed_weights<Real>* packed_transposed(parameter p, int first, int count) {
         const int n = (*this)[p].columns;
         return packed(p, message("transposed ", first, " ", count), n, count,
-                      [n, first](const Real* w, packed_weights<Real>& to) {
-                          to.pack_transposed(w + std::ptrdiff_t{first} * n, n);
+                      [n, first](const Real* w, packed_weights<Real>& to, panel_range part) {
+                          to.pack_transposed(w + std::ptrdiff_t{first} * n, n, part);
                       });
     }
 
@@ -156,17 +160,18 @@ public:
     /// must not be of two inputs.
     const paired_weights* paired_forward(parameter p, int first, int count) requires std::is_same_v<Real, float> {
         const int n = (*this)[p].columns;
-        return found<std::uint32_t>(
-            pairs_, p, message("forward ", first, " ", count), (count + 1) / 2, n,
-            [=](const Real* w, paired_weights& to) { pack_pairs(w + std::ptrdiff_t{first} * n, n, count, n, to); });
+        return found<std::uint32_t>(pairs_, p, message("forward ", first, " ", count), (count + 1) / 2, n,
+                                    [=](const Real* w, paired_weights& to, panel_range part) {
+                                        pack_pairs(w + std::ptrdiff_t{first} * n, n, count, n, to, part);
+                                    });
     }
 
     /// The transpose of rows [first, first + count) of W in pairs of bfloat16, for dx = dy W^T.
     const paired_weights* paired_transposed(parameter p, int first, int count) requires std::is_same_v<Real, float> {
         const int n = (*this)[p].columns;
         return found<std::uint32_t>(pairs_, p, message("transposed ", first, " ", count), (n + 1) / 2, count,
-                                    [=](const Real* w, paired_weights& to) {
-                                        pack_pairs_transposed(w + std::ptrdiff_t{first} * n, n, n, count, to);
+                                    [=](const Real* w, paired_weights& to, panel_range part) {
+                                        pack_pairs_transposed(w + std::ptrdiff_t{first} * n, n, n, count, to, part);
                                     });
     }
 
@@ -182,6 +187,13 @@ private:
     struct packing {
         packed_weights<Word> weights;
         packer_of<Word> pack;
+
+        std::ptrdiff_t words() const { return std::ptrdiff_t{weights.rows()} * weights.columns(); }
+        /// The first panel of those behind so many words.
+        int panel_at(std::ptrdiff_t words_before) const {
+            const std::ptrdiff_t size = words(), n = weights.panels();
+            return static_cast<int>(std::clamp<std::ptrdiff_t>(words_before, 0, size) * n / size);
+        }
     };
     template <class Word>
     using packings = std::map<std::pair<int, std::string>, std::unique_ptr<packing<Word>>>;
@@ -194,7 +206,7 @@ private:
             slot = std::make_unique<packing<Word>>();
             slot->weights.resize(rows, columns);
             slot->pack = std::move(pack);
-            slot->pack(values(p), slot->weights);
+            slot->pack(values(p), slot->weights, {});
         }
         return &slot->weights;
     }
@@ -202,9 +214,30 @@ private:
     // Every parameter starts on a cache line of its own, so that threads summing slices never share one.
     static std::ptrdiff_t padded(std::ptrdiff_t n) { return (n + 15) / 16 * 16; }
 
-    void publish() {
-        for (auto& [key, slot] : packs_) slot->pack(values({key.first}), slot->weights);
-        for (auto& [key, slot] : pairs_) slot->pack(values({key.first}), slot->weights);
+    /// body(packing, values) of each.
+    template <class Body>
+    void each_packing(Body body) {
+        for (auto& [key, slot] : packs_) body(*slot, values({key.first}));
+        for (auto& [key, slot] : pairs_) body(*slot, values({key.first}));
+    }
+
+    void publish(thread_pool* pool) {
+        // Waking a thread costs as much as packing some ten thousand numbers.
+        constexpr std::ptrdiff_t few = 1 << 16;
+        std::ptrdiff_t all = 0;
+        each_packing([&](auto& one, const Real*) { all += one.words(); });
+        if (!pool || all < few)
+            each_packing([](auto& one, const Real* from) { one.pack(from, one.weights, {}); });
+        else
+            pool->run([&](int thread) {
+                const std::ptrdiff_t begin = all * thread / pool->size(), end = all * (thread + 1) / pool->size();
+                std::ptrdiff_t at = 0;
+                each_packing([&](auto& one, const Real* from) {
+                    const panel_range part{one.panel_at(begin - at), one.panel_at(end - at)};
+                    if (part.first < part.last) one.pack(from, one.weights, part);
+                    at += one.words();
+                });
+            });
         ++version_;
     }
 

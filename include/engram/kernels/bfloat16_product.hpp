@@ -51,27 +51,32 @@ inline void pair_neighbours(const float* row, int k, std::uint32_t* to) {
 }
 
 /// Makes `packed` of row-major w[k][n].
-inline void pack_pairs(const float* w, int stride, int k, int n, paired_weights& packed) {
+inline void pack_pairs(const float* w, int stride, int k, int n, paired_weights& packed, panel_range part = {}) {
     if (packed.rows() != (k + 1) / 2 || packed.columns() != n) packed.resize((k + 1) / 2, n);
-    packed.pack_from([=](int q, int column) {
-        const float* low = w + std::ptrdiff_t(2 * q) * stride + column;
-        return bfloat16_pairs::word(*low, 2 * q + 1 < k ? low[stride] : 0);
-    });
+    packed.pack_from(
+        [=](int q, int column) {
+            const float* low = w + std::ptrdiff_t(2 * q) * stride + column;
+            return bfloat16_pairs::word(*low, 2 * q + 1 < k ? low[stride] : 0);
+        },
+        part);
 }
 
 /// Makes `packed` of row-major w[n][k]: it then holds its transpose.
-inline void pack_pairs_transposed(const float* w, int stride, int k, int n, paired_weights& packed) {
+inline void pack_pairs_transposed(const float* w, int stride, int k, int n, paired_weights& packed,
+                                  panel_range part = {}) {
     if (packed.rows() != (k + 1) / 2 || packed.columns() != n) packed.resize((k + 1) / 2, n);
-    packed.pack_transposed_from([=](int q, int column, auto columns, std::uint32_t* to) {
-        const float* from = w + std::ptrdiff_t(column) * stride + 2 * q;
-        const bool whole = 2 * q + 1 < k;
-        float low[columns()], high[columns()];
-        for (int j = 0; j < columns(); ++j, from += stride) {
-            low[j] = from[0];
-            high[j] = whole ? from[1] : 0;
-        }
-        pair_rows(low, high, columns, to);
-    });
+    packed.pack_transposed_from(
+        [=](int q, int column, auto columns, std::uint32_t* to) {
+            const float* from = w + std::ptrdiff_t(column) * stride + 2 * q;
+            const bool whole = 2 * q + 1 < k;
+            float low[columns()], high[columns()];
+            for (int j = 0; j < columns(); ++j, from += stride) {
+                low[j] = from[0];
+                high[j] = whole ? from[1] : 0;
+            }
+            pair_rows(low, high, columns, to);
+        },
+        part);
 }
 
 /// Rows that multiply_pairs rounds at a time: they stay in the second-level cache while all panels pass over them.

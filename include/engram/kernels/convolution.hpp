@@ -117,19 +117,21 @@ void convolution_forward(const convolution_shape& s, const packed_weights<Real>&
 /// Weights [kernel * kernel * channels, filters] packed as the data gradient reads them: [classes of taps, reversed
 /// taps, filters] by channels. Resizes on the first call only.
 template <class Real>
-void pack_flipped(const convolution_shape& s, const Real* w, packed_weights<Real>& packed) {
+void pack_flipped(const convolution_shape& s, const Real* w, packed_weights<Real>& packed, panel_range part = {}) {
     s.check();
     if (packed.rows() != s.kernel * s.kernel * s.filters || packed.columns() != s.channels)
         packed.resize(s.kernel * s.kernel * s.filters, s.channels);
-    packed.pack_from([&](int row, int c) {
-        int a = s.stride - 1, b = s.stride - 1;
-        while (a > 0 && row < s.class_row(a, 0)) --a;
-        while (b > 0 && row < s.class_row(a, b)) --b;
-        const int within = row - s.class_row(a, b), tap = within / s.filters, f = within % s.filters;
-        const int ky = a + s.stride * (s.taps(a) - 1 - tap / s.taps(b));
-        const int kx = b + s.stride * (s.taps(b) - 1 - tap % s.taps(b));
-        return w[(std::ptrdiff_t(ky * s.kernel + kx) * s.channels + c) * s.filters + f];
-    });
+    packed.pack_from(
+        [&](int row, int c) {
+            int a = s.stride - 1, b = s.stride - 1;
+            while (a > 0 && row < s.class_row(a, 0)) --a;
+            while (b > 0 && row < s.class_row(a, b)) --b;
+            const int within = row - s.class_row(a, b), tap = within / s.filters, f = within % s.filters;
+            const int ky = a + s.stride * (s.taps(a) - 1 - tap / s.taps(b));
+            const int kx = b + s.stride * (s.taps(b) - 1 - tap % s.taps(b));
+            return w[(std::ptrdiff_t(ky * s.kernel + kx) * s.channels + c) * s.filters + f];
+        },
+        part);
 }
 
 /// transposed_convolution_forward of a few images at once: for each class, the windows of dy side by side.

@@ -30,13 +30,29 @@ ENGRAM_SIMD void for_packs(std::ptrdiff_t n, Body body) {
     if (i < n) body(static_cast<int>(n - i), i);
 }
 
+/// How many of n numbers squared_norm() adds up before the others: all of at most 1024, else about half, in whole
+/// blocks of 1024.
+inline std::ptrdiff_t first_half(std::ptrdiff_t n) {
+    constexpr std::ptrdiff_t block = 1024;
+    return n <= block ? n : (n + 2 * block - 1) / (2 * block) * block;
+}
+
+/// The tree of squared_norm() down to `depth`: leaf(x, n) is the sum of what lies below.
+template <class Real, class Leaf>
+Real tree_of_squares(const Real* x, std::ptrdiff_t n, int depth, Leaf& leaf) {
+    const std::ptrdiff_t half = first_half(n);
+    if (depth == 0 || half == n) return leaf(x, n);
+    const Real first = tree_of_squares(x, half, depth - 1, leaf);
+    return first + tree_of_squares(x + half, n - half, depth - 1, leaf);
+}
+
 /// sum_i x_i^2: blocks of 1024 numbers, added in a balanced tree; the order depends on n alone.
 template <class Real>
 Real squared_norm(const Real* x, std::ptrdiff_t n) {
-    constexpr std::ptrdiff_t block = 1024;
-    if (n <= block) return n > 0 ? dot(x, x, static_cast<int>(n)) : Real(0);
-    const std::ptrdiff_t half = (n + 2 * block - 1) / (2 * block) * block;
-    return squared_norm(x, half) + squared_norm(x + half, n - half);
+    auto block = [](const Real* from, std::ptrdiff_t count) {
+        return count > 0 ? dot(from, from, static_cast<int>(count)) : Real(0);
+    };
+    return tree_of_squares(x, n, std::numeric_limits<int>::max(), block);
 }
 
 /// One Adam step; `step` counts from 1.

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <new>
 #include <utility>
@@ -29,6 +30,11 @@ inline constexpr int product_tile_rows = 8;
 inline constexpr int product_tile_rows = 6;
 #endif
 inline constexpr int product_tile_vectors = 2;
+
+/// Panels first ... last - 1 of packed weights, by default all: threads pack parts of a matrix.
+struct panel_range {
+    int first = 0, last = std::numeric_limits<int>::max();
+};
 
 /// Weights [k, n] as panels of `panel` columns, each panel [k, panel] contiguous, padded with zeros. A last panel that
 /// one vector can hold is only that wide.
@@ -51,25 +57,27 @@ public:
     }
 
     /// From row-major w[k][n].
-    void pack(const Real* w, int stride) {
-        pack_from([=](int k, int n) { return w[std::ptrdiff_t(k) * stride + n]; });
+    void pack(const Real* w, int stride, panel_range part = {}) {
+        pack_from([=](int k, int n) { return w[std::ptrdiff_t(k) * stride + n]; }, part);
     }
 
     /// From row-major w[n][k]: this then holds its transpose.
-    void pack_transposed(const Real* w, int stride) {
-        pack_transposed_from([=](int k, int n, auto columns, Real* to) {
-            const Real* from = w + std::ptrdiff_t(n) * stride + k;
-            for (int j = 0; j < columns(); ++j) to[j] = from[std::ptrdiff_t(j) * stride];
-        });
+    void pack_transposed(const Real* w, int stride, panel_range part = {}) {
+        pack_transposed_from(
+            [=](int k, int n, auto columns, Real* to) {
+                const Real* from = w + std::ptrdiff_t(n) * stride + k;
+                for (int j = 0; j < columns(); ++j) to[j] = from[std::ptrdiff_t(j) * stride];
+            },
+            part);
     }
 
     /// From whoever writes weights (k, n) to (k, n + columns() - 1) as row(k, n, columns, to), and reads weights (k, n)
     /// and (k + 1, n) beside each other.
     template <class Row>
-    void pack_transposed_from(Row row) {
+    void pack_transposed_from(Row row, panel_range part = {}) {
         // A cache line of few rows at a time: more rows, a power of two of numbers apart, would push each other out.
         constexpr int line = 64 / static_cast<int>(sizeof(Real)), few = 8;
-        for (int p = 0; p < panels(); ++p) {
+        for (int p = part.first; p < std::min(part.last, panels()); ++p) {
             const int span = panel_vectors(p) * width, used = std::min(span, columns_ - p * panel);
             Real* const panel_start = data_.get() + std::ptrdiff_t(p) * panel * rows_;
             const auto block = [&](int first, int last, int column, auto columns) {
@@ -88,8 +96,8 @@ public:
 
     /// From weight(k, n): any other order of rows.
     template <class Weight>
-    void pack_from(Weight weight) {
-        for (int p = 0; p < panels(); ++p) {
+    void pack_from(Weight weight, panel_range part = {}) {
+        for (int p = part.first; p < std::min(part.last, panels()); ++p) {
             const int span = panel_vectors(p) * width, used = std::min(span, columns_ - p * panel);
             Real* to = data_.get() + std::ptrdiff_t(p) * panel * rows_;
             for (int k = 0; k < rows_; ++k)

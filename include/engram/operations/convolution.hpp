@@ -44,10 +44,11 @@ struct convolution_kernel final : kernel<Backend> {
           scratch(static_cast<std::size_t>(convolution_scratch(s.shape))) {
         if (bias.id >= 0) db = b.d_parameter(bias);
         const auto flipped = [&] {
-            return store->packed(
-                s.weights.weight, message("flipped ", shape.kernel, " ", shape.stride),
-                shape.kernel * shape.kernel * shape.filters, shape.channels,
-                [shape = shape](const real* w, packed_weights<real>& to) { pack_flipped(shape, w, to); });
+            return store->packed(s.weights.weight, message("flipped ", shape.kernel, " ", shape.stride),
+                                 shape.kernel * shape.kernel * shape.filters, shape.channels,
+                                 [shape = shape](const real* w, packed_weights<real>& to, panel_range part) {
+                                     pack_flipped(shape, w, to, part);
+                                 });
         };
         const auto plain = [&] { return store->packed_forward(s.weights.weight); };
         weights = transposed ? flipped() : plain();

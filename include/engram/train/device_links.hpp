@@ -42,21 +42,20 @@ struct add_number {
     ENGRAM_HD void operator()(std::ptrdiff_t i) const { to[i] += from[i]; }
 };
 
-/// sum_by_halves() of train/processes.hpp on a device. `room`: for half of the numbers.
+/// sum_by_halves() of train/processes.hpp on a device. `room`: for as many numbers as come at a time.
 template <class Backend>
 void sum_by_halves(const processes& all, device_links<Backend>& links, executor<Backend>& on,
                    typename Backend::real* values, std::ptrdiff_t count, typename Backend::real* room) {
     using real = typename Backend::real;
     const auto number = [](std::size_t n) { return static_cast<std::ptrdiff_t>(n); };
-    by_halves(
-        all.rank(), all.count(), static_cast<std::size_t>(count),
-        [&](int partner, std::size_t away, std::size_t theirs, std::size_t at, std::size_t mine) {
-            links.exchange(on, partner, values + away, number(theirs), room, number(mine));
-            on.launch("sum", number(mine), add_number<real>{values + at, room});
-        },
-        [&](int partner, std::size_t at, std::size_t mine, std::size_t away, std::size_t theirs) {
-            links.exchange(on, partner, values + at, number(mine), values + away, number(theirs));
-        });
+    const recursive_halving by(all.rank(), all.count(), static_cast<std::size_t>(count));
+    by.add_up([&](int partner, std::size_t away, std::size_t theirs, std::size_t at, std::size_t mine) {
+        links.exchange(on, partner, values + away, number(theirs), room, number(mine));
+        on.launch("sum", number(mine), add_number<real>{values + at, room});
+    });
+    by.collect([&](int partner, std::size_t at, std::size_t mine, std::size_t away, std::size_t theirs) {
+        links.exchange(on, partner, values + at, number(mine), values + away, number(theirs));
+    });
 }
 /// sum_from_shards() of train/processes.hpp on a device. `room`: for all of the numbers.
 template <class Backend>

@@ -192,6 +192,8 @@ public:
         on.download(result_.data(), value, 2);
         return static_cast<double>(value[0]);
     }
+    /// They are whole everywhere.
+    void collect_moments() {}
     double learning_rate(double progress) const { return schedule_.learning_rate(progress); }
     std::int64_t& updates() { return updates_; }
     std::int64_t updates() const { return updates_; }

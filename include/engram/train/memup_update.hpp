@@ -115,6 +115,7 @@ public:
     std::vector<std::string> loss_names() const { return memup_numbers(); }
     /// Of the predictor alone.
     std::int64_t updates() const { return predictor_optimiser_.updates(); }
+    void collect_moments() { predictor_optimiser_.collect_moments(); }
     void sync_weights() { fetch_weights(shards_[0]->detector, *slow_->store); }
 
     template <class Body>

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <engram/core/error.hpp>
+#include <engram/kernels/optimiser.hpp>
 #include <engram/train/shards.hpp>
 
 namespace engram {
@@ -139,33 +140,58 @@ inline bool in_even_subtrees(int count, int shards) {
     return shards % count == 0 && power_of_two(count) && power_of_two(shards / count);
 }
 
-/// How one subtree a process is summed everywhere, in even subtrees: partners exchange halves, quarters, ..., so that
-/// each adds up its part of the numbers; then they collect the parts. `add(partner, away, theirs, at, mine)` sends
-/// `theirs` numbers from place `away` and adds the `mine` that come from place `at` on; `collect(partner, at, mine,
-/// away, theirs)` sends those and receives these.
-template <class Add, class Collect>
-void by_halves(int rank, int processes, std::size_t numbers, Add add, Collect collect) {
-    struct part {
-        std::size_t first, count;
-        int partner;
-        std::size_t other, others;
-    };
-    std::vector<part> parts;
-    std::size_t first = 0, count = numbers;
-    for (int apart = 1; apart < processes; apart *= 2) {
-        const int partner = rank ^ apart;
-        const std::size_t lower = count / 2, upper = count - lower;
-        const bool low = rank < partner;
-        const std::size_t mine = low ? lower : upper, theirs = low ? upper : lower;
-        const std::size_t at = low ? first : first + lower, away = low ? first + lower : first;
-        // The subtree with the lower shards comes first; a sum of two is the same either way.
-        add(partner, away, theirs, at, mine);
-        parts.push_back({at, mine, partner, away, theirs});
-        first = at, count = mine;
+/// How one subtree a process is summed, in even subtrees: partners exchange halves, quarters, ..., so that each process
+/// adds up its own part of the numbers; then they may collect the parts. Numbers are cut where squared_norm() cuts
+/// them, so a part is one subtree of the norm.
+class recursive_halving {
+public:
+    recursive_halving(int rank, int processes, std::size_t numbers) : count_(numbers) {
+        for (int apart = 1; apart < processes; apart *= 2) {
+            const int partner = rank ^ apart;
+            const auto lower = static_cast<std::size_t>(first_half(static_cast<std::ptrdiff_t>(count_)));
+            const std::size_t upper = count_ - lower;
+            if (rank < partner)
+                turns_.push_back({partner, first_, lower, first_ + lower, upper});
+            else
+                turns_.push_back({partner, first_ + lower, upper, first_, lower});
+            first_ = turns_.back().at, count_ = turns_.back().mine;
+        }
     }
-    for (std::size_t k = parts.size(); k-- > 0;)
-        collect(parts[k].partner, parts[k].first, parts[k].count, parts[k].other, parts[k].others);
-}
+
+    /// The part of this process.
+    std::size_t first() const { return first_; }
+    std::size_t count() const { return count_; }
+    /// The most numbers that come at a time while parts are added up.
+    std::size_t most() const { return turns_.empty() ? 0 : turns_.front().mine; }
+
+    /// add(partner, away, theirs, at, mine) sends `theirs` numbers from place `away` and adds the `mine` that come from
+    /// place `at` on. The subtree with the lower shards comes first; a sum of two is the same either way.
+    template <class Add>
+    void add_up(Add add) const {
+        for (const turn& t : turns_) add(t.partner, t.away, t.theirs, t.at, t.mine);
+    }
+    /// collect(partner, at, mine, away, theirs) sends those and receives these.
+    template <class Collect>
+    void collect(Collect collect) const {
+        for (std::size_t k = turns_.size(); k-- > 0;)
+            collect(turns_[k].partner, turns_[k].at, turns_[k].mine, turns_[k].away, turns_[k].theirs);
+    }
+    /// The sum of one number of every part, by rank, in the tree of squared_norm().
+    template <class Real>
+    static Real sum_of_parts(std::vector<Real> of_part) {
+        for (std::size_t apart = of_part.size() / 2; apart > 0; apart /= 2)
+            for (std::size_t r = 0; r < apart; ++r) of_part[r] += of_part[r + apart];
+        return of_part.front();
+    }
+
+private:
+    struct turn {
+        int partner;
+        std::size_t at, mine, away, theirs;
+    };
+    std::vector<turn> turns_;
+    std::size_t first_ = 0, count_;
+};
 
 /// How the sum over all shards goes up the tree of train/shards.hpp to the first process: add(to, from) of shards of
 /// this process, `add_theirs(to, process)` of what that one sends, `send(from, process)`.
@@ -187,21 +213,31 @@ void up_the_tree(int processes, const shard_range& mine, Add add, AddTheirs add_
     });
 }
 
-/// The sum of one subtree a process, everywhere, in even subtrees.
+/// The sum of one subtree a process, in even subtrees: each process has its own part of it.
 template <class Real>
-void sum_by_halves(processes& all, std::span<Real> values, std::vector<Real>& room) {
-    room.resize((values.size() + 1) / 2);
-    by_halves(
-        all.rank(), all.count(), values.size(),
-        [&](int partner, std::size_t away, std::size_t theirs, std::size_t at, std::size_t mine) {
-            const std::span<Real> got = std::span(room).first(mine);
-            all.exchange(partner, std::as_bytes(values.subspan(away, theirs)), std::as_writable_bytes(got));
-            internal::add_numbers(values.subspan(at, mine), std::span<const Real>(got));
-        },
-        [&](int partner, std::size_t at, std::size_t mine, std::size_t away, std::size_t theirs) {
+void add_up_halves(processes& all, std::span<Real> values, std::vector<Real>& room) {
+    const recursive_halving by(all.rank(), all.count(), values.size());
+    room.resize(by.most());
+    by.add_up([&](int partner, std::size_t away, std::size_t theirs, std::size_t at, std::size_t mine) {
+        const std::span<Real> got = std::span(room).first(mine);
+        all.exchange(partner, std::as_bytes(values.subspan(away, theirs)), std::as_writable_bytes(got));
+        internal::add_numbers(values.subspan(at, mine), std::span<const Real>(got));
+    });
+}
+/// Everybody's own part, everywhere.
+template <class Real>
+void collect_halves(processes& all, std::span<Real> values) {
+    recursive_halving(all.rank(), all.count(), values.size())
+        .collect([&](int partner, std::size_t at, std::size_t mine, std::size_t away, std::size_t theirs) {
             all.exchange(partner, std::as_bytes(values.subspan(at, mine)),
                          std::as_writable_bytes(values.subspan(away, theirs)));
         });
+}
+/// The sum of one subtree a process, everywhere, in even subtrees.
+template <class Real>
+void sum_by_halves(processes& all, std::span<Real> values, std::vector<Real>& room) {
+    add_up_halves(all, values, room);
+    collect_halves(all, values);
 }
 
 /// The sum over all shards of the run in the tree of train/shards.hpp, everywhere; parts[k] are the numbers of shard

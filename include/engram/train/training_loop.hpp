@@ -20,7 +20,8 @@
 // An iteration lets threads carry shards (by.each_shard), sums over all shards of all processes (by.sum_losses,
 // by.sum), steps the weights (by.step), counts time steps (by.steps) and notes numbers (by.note). Optional members:
 // save(file), check(file) and load(file) for what is no bytes, and save_whole(file) for what every process has the
-// whole of; check throws, before anything changes, when the file does not fit, load may, as long as nothing has
+// whole of; collect_moments() before any of them, for optimisers of its own; check throws, before anything changes,
+// when the file does not fit, load may, as long as nothing has
 // changed; loaded(by) when all is back; sync_weights(); describe(by) before a window is taken; pause(), held while a
 // checkpoint is made or read. Where one process learns and the others act for it (one_process_learns): role(), and
 // serve(), tell_to_stop() and told_to_stop() as those of `training`.
@@ -154,7 +155,7 @@ public:
             if (!std::isfinite(norm)) --by.updates();
         } else {
             const auto gradient = sum_gradients(mine, each, settings.mine(all), pool_, settings.others, room_);
-            norm = by.update(*store_, gradient, progress());
+            norm = by.update(*store_, gradient.numbers, progress(), &pool_, gradient.in_parts);
         }
         if (!std::isfinite(norm)) refuse_update(steps, "gradient norm", norm, mine, settings.others);
         return norm;
@@ -286,6 +287,8 @@ public:
     void save(safetensors& file) override {
         [[maybe_unused]] const auto still = pause();
         sync_weights();
+        context_.optimiser.collect_moments();
+        if constexpr (requires { update_.collect_moments(); }) update_.collect_moments();
         save_weights(file, *update_.store(), context_.optimiser);
         save_counters(file, Update::mode,
                       {context_.steps, context_.optimiser.updates(), context_.iterations, update_.shards()});

@@ -21,13 +21,20 @@
 
 namespace engram {
 
+/// A gradient's sum over all shards: of all numbers everywhere, or of every process's own part (`recursive_halving`).
+template <class Real>
+struct summed_gradient {
+    std::span<Real> numbers;
+    processes* in_parts = nullptr;
+};
+
 /// The sum of the programs' gradients over all shards, in the first one's place; `each` neighbouring programs are a
 /// shard, all of them the shards `mine`. Threads take parts of the numbers, whose order of summation is that of the
 /// shards.
 template <class Backend>
-std::span<typename Backend::real> sum_gradients(const std::vector<program<Backend>*>& programs, int each,
-                                                const shard_range& mine, thread_pool& pool, processes* others,
-                                                std::vector<typename Backend::real>& room) {
+summed_gradient<typename Backend::real> sum_gradients(const std::vector<program<Backend>*>& programs, int each,
+                                                      const shard_range& mine, thread_pool& pool, processes* others,
+                                                      std::vector<typename Backend::real>& room) {
     using real = typename Backend::real;
     std::vector<std::span<real>> parts;
     for (auto* p : programs) parts.push_back(p->gradient());
@@ -50,15 +57,15 @@ std::span<typename Backend::real> sum_gradients(const std::vector<program<Backen
                         for (int k = 1; k < each; ++k) add(s * each, s * each + k);
             }
         });
-    if (!others) return parts[0];
+    if (!others) return {parts[0]};
     if (whole) {
-        sum_by_halves(*others, parts[0], room);
-    } else {
-        std::vector<std::span<real>> shards;
-        for (std::size_t s = 0; s < parts.size(); s += static_cast<std::size_t>(each)) shards.push_back(parts[s]);
-        sum_from_shards(*others, mine, shards, room);
+        add_up_halves(*others, parts[0], room);
+        return {parts[0], others};
     }
-    return parts[0];
+    std::vector<std::span<real>> shards;
+    for (std::size_t s = 0; s < parts.size(); s += static_cast<std::size_t>(each)) shards.push_back(parts[s]);
+    sum_from_shards(*others, mine, shards, room);
+    return {parts[0]};
 }
 
 /// The gradients of one program, run several times before its weights are stepped.
