@@ -6,23 +6,26 @@
     python benchmarks/peers/popgym_ppo.py learn --task popgym_repeat_first --steps 262144 --environments 64 --unroll 64 \\
         --minibatches 4 --passes 4 --rate 0.001
 
-`speed` takes both sides in turn and prints steps a second, end to end, and the share of the environments, of acting and
-of learning. Both do the same work an iteration: 64 environments x 1024 steps, 30 passes of 8 minibatches, Adam,
-observations with the previous action in them, the published network: a normalised layer and one with ReLU of 128, a
-GRU of 256, two heads with two layers of 128 each. `learn` trains either side once and prints the mean reward of the episodes that ended in each quarter of the run.
+`speed` takes both sides in turn and prints steps a second, end to end, and the share of the environments, of acting
+and of learning. Both do the same work an iteration: 64 environments x 1024 steps, 30 passes of 8 minibatches, Adam,
+observations with the previous action in them, and the published network: a normalised layer and one with ReLU of 128,
+a GRU of 256, two heads with two layers of 128 each. `learn` trains either side once a seed and prints the mean reward
+of the episodes that ended in each quarter of the run.
 
 What PyTorch does: environments are stepped one after the other in this process, wrapped as in the published runs; the
-network acts for all of them at once; to learn, the steps are cut into episodes, of which a minibatch is a drawn set with
-about as many steps as the others, padded to the longest (torch.nn.GRU backward over packed sequences took ten times as
-long), encoder, heads and loss without the padding. An episode that an iteration cut begins with the state carried into
-it. engram learns from unrolls of 8 environments x 1024 steps, whose states are reset where an episode began; its ReLU are
-not leaky and its first weights are drawn otherwise. Neither side has the published penalty on divergence.
+network acts for all of them at once; to learn, the steps are cut into episodes, of which a minibatch is a drawn set
+with about as many steps as the others. Those of like lengths are padded to the longest of them (torch.nn.GRU took
+five times as long or more to go back through packed sequences); encoder, heads and loss do without the padding. An
+episode that an iteration cut begins with the state carried into it.
 
---timed-passes N measures N of the passes and counts them for all, on both sides: passes are alike. PyTorch's first pass,
-which warms up, is not counted. engram's standardised advantages are those of a whole minibatch, which two threads cannot
-share: with more than one it runs with learner.standardise=false, PyTorch as before. --compile sends encoder and loss
-through torch.compile. --products bfloat16 lets engram round the factors of its products, and PyTorch by torch.autocast where
---rounded says so.
+engram learns from unrolls of 8 environments x 1024 steps, whose states are reset where an episode began; its ReLU are
+not leaky, and its first weights are drawn otherwise. Neither side has the published penalty on divergence. Its
+standardised advantages are those of a whole minibatch, which threads cannot share: with more than one it runs with
+learner.standardise=false, and PyTorch as before.
+
+--timed-passes N measures N of the passes and counts them for all, on both sides: passes are alike. PyTorch's first
+pass, which warms up, is not counted. --compile sends encoder and loss through torch.compile. --products bfloat16 lets
+engram round the factors of its products; --rounded does the same for PyTorch, by torch.autocast.
 """
 
 import argparse
@@ -257,10 +260,11 @@ def speed_of_torch(task, given):
 
 
 def run_engram(task, given, threads, folder, steps, passes, *more):
-    """summary.json of a run, and where its metrics are."""
+    """summary.json of a run."""
     settings = {"task.difficulty": given.difficulty, "rollout.environments": given.environments,
                 "rollout.unroll": given.unroll, "rollout.minibatches": given.minibatches, "rollout.epochs": passes,
-                "optimiser.learning_rate": given.rate, "learner.standardise": str(threads == 1).lower(), **dict(pair.split("=") for pair in given.set)}
+                "optimiser.learning_rate": given.rate, "learner.standardise": str(threads == 1).lower(),
+                **dict(pair.split("=") for pair in given.set)}
     subprocess.run([given.program, "train", "--preset", "paper", "--task", task, "--out", folder, "--steps", str(steps),
                     "--threads", str(threads), "--evaluate", "0", "--checkpoint-every", "100000000", "--quiet",
                     "--products", given.products, *more,
@@ -274,8 +278,9 @@ def speed_of_engram(task, given, threads):
     batch = given.environments * given.unroll
     timed = given.timed_passes or given.passes
     with tempfile.TemporaryDirectory() as folder:
-        whole, once = (run_engram(task, given, threads, os.path.join(folder, str(passes)), batch, passes)["wall_seconds"]
-                       for passes in (timed, 1))
+        runs = [run_engram(task, given, threads, os.path.join(folder, str(passes)), batch, passes)
+                for passes in (timed, 1)]
+    whole, once = (run["wall_seconds"] for run in runs)
     line = subprocess.run([given.tasks, "speed", "--task", task, "--difficulty", given.difficulty, "--environments",
                            str(given.environments)], check=True, capture_output=True,
                           text=True).stdout.splitlines()[-1].split()
@@ -287,7 +292,8 @@ def speed_of_engram(task, given, threads):
 
 def speed(tasks, given):
     """Each side's medians over the rounds, in turn."""
-    print(f"torch {torch.__version__}, {given.passes} passes ({given.timed_passes or given.passes} timed) of {given.minibatches} minibatches over "
+    print(f"torch {torch.__version__}, {given.passes} passes ({given.timed_passes or given.passes} timed) of "
+          f"{given.minibatches} minibatches over "
           f"{given.environments} x {given.unroll} steps, products {given.products}"
           f"{', rounded on both sides' if given.rounded else ''}{', compiled' if given.compile else ''}")
     print("| task | threads | engram, steps/s | PyTorch, steps/s | ratio | engram: environments, acting, learning | "
