@@ -12,7 +12,7 @@
 using namespace prepared;
 
 using identical = agent<identity, feed_forward, no_memory, reconstruction, vtrace>;
-using layered = agent<mlp, feed_forward, no_memory, reconstruction, vtrace>;
+using perceptron = agent<mlp, feed_forward, no_memory, reconstruction, vtrace>;
 
 TEST_CASE("identity keeps the laws and shows the observation as it is") {
     keeps_the_laws<identical>();
@@ -23,21 +23,39 @@ TEST_CASE("identity keeps the laws and shows the observation as it is") {
 }
 
 TEST_CASE("mlp keeps the laws") {
-    keeps_the_laws<layered>();
-    differentiates<layered>();
-    auto s = tiny<layered>();
+    keeps_the_laws<perceptron>();
+    differentiates<perceptron>();
+    auto s = tiny<perceptron>();
     s.encoder.centre = false;
-    differentiates<layered>(s);
+    differentiates<perceptron>(s);
     s.encoder.subtract_mean = true;
-    keeps_the_laws<layered>(s);
-    differentiates<layered>(s);
+    keeps_the_laws<perceptron>(s);
+    differentiates<perceptron>(s);
+}
+
+TEST_CASE("mlp with a normalised first layer keeps the laws, and the layer has mean 0 and variance 1") {
+    auto s = tiny<perceptron>();
+    s.encoder.layers = {6, 4};
+    s.encoder.normalise = true;
+    keeps_the_laws<perceptron>(s);
+    differentiates<perceptron>(s);
+    s.encoder.layers = {6};
+    const auto a = traced<perceptron, cpu<double>>(s);
+    program<cpu<double>> p(*a.g, a.store, {.steps = 1, .batch = 1}, {a.x});
+    fill_randomly(p, a, 1);
+    p.forward();
+    const auto x = p.output(a.x);
+    double mean = 0, square = 0;
+    for (int i = 0; i < 6; ++i) mean += x.data[i] / 6, square += x.data[i] * x.data[i] / 6;
+    CHECK(std::abs(mean) < 1e-12);
+    CHECK(square == doctest::Approx(1).epsilon(1e-3));  // 1e-5 is added to the variance
 }
 
 TEST_CASE("without the mean colour a brighter image is the same image") {
     for (const bool subtract : {false, true}) {
-        auto s = tiny<layered>();
+        auto s = tiny<perceptron>();
         s.encoder.subtract_mean = subtract;
-        const auto a = layered::trace<cpu<double>>(s, task(), 3);
+        const auto a = perceptron::trace<cpu<double>>(s, task(), 3);
         program<cpu<double>> p(*a.g, a.store, {.steps = 1, .batch = 1}, {a.x});
         const auto see = [&](double more) {
             const auto pixels = p.input("observation");

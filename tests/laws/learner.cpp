@@ -33,6 +33,44 @@ TEST_CASE("ppo") {
     auto s = tiny<clipped>();
     s.learner = {.discount = 0.9, .lambda = 0.7, .clip = 0.2, .value_cost = 2, .entropy_cost = 0.3};
     differentiates<clipped>(s);
+    s.learner.head_layers = {5, 4};
+    keeps_the_laws<clipped>(s);
+    differentiates<clipped>(s);
+}
+
+TEST_CASE("ppo: layers of their own before either head") {
+    auto s = tiny<critic::with<ppo>>();
+    s.learner.head_layers = {5, 4};
+    const auto a = traced<critic::with<ppo>, cpu<double>>(s);
+    program<cpu<double>> p(*a.g, a.store, {.steps = 1, .batch = 1}, {a.h, a.logits, a.value});
+    fill_randomly(p, a, 1);
+    p.forward();
+    const auto h = p.output(a.h), logits = p.output(a.logits), value = p.output(a.value);
+    // W [inputs, outputs] and b by name, and x W + b in loops.
+    const auto layer = [&](const std::vector<double>& x, const std::string& name, bool relu) {
+        const auto& w = (*a.store)[a.store->find("learner." + name + ".weight")];
+        const auto& b = (*a.store)[a.store->find("learner." + name + ".bias")];
+        std::vector<double> y;
+        for (int c = 0; c < w.columns; ++c) {
+            double sum = a.store->flat()[static_cast<std::size_t>(b.offset + c)];
+            for (std::size_t r = 0; r < x.size(); ++r)
+                sum +=
+                    x[r] *
+                    a.store->flat()[static_cast<std::size_t>(w.offset + c) + r * static_cast<std::size_t>(w.columns)];
+            y.push_back(relu ? std::max(sum, 0.0) : sum);
+        }
+        return y;
+    };
+    const auto head = [&](const std::string& name) {
+        auto x = layer(std::vector<double>(h.data, h.data + h.width), name + "_layers.0", true);
+        x = layer(x, name + "_layers.1", true);
+        return layer(x, name, false);
+    };
+    const auto policy = head("policy");
+    REQUIRE(static_cast<int>(policy.size()) == logits.width);
+    for (int c = 0; c < logits.width; ++c)
+        CHECK(logits.data[c] == doctest::Approx(policy[static_cast<std::size_t>(c)]).epsilon(1e-12));
+    CHECK(value.data[0] == doctest::Approx(head("value")[0]).epsilon(1e-12));
 }
 
 TEST_CASE("supervised") {

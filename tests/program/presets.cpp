@@ -469,6 +469,10 @@ TEST_CASE("POPGym in paper is what its authors ran, in small nothing is paid for
         CHECK(got.number("learner.discount") == 0.99);
         CHECK(got.number("learner.entropy_cost") == 0);
         CHECK(got["learner.standardise"] == "true");
+        CHECK(got["learner.head_layers"] == "128,128");
+        CHECK(got["encoder.numbers.layers"] == "128,128");
+        CHECK(got["encoder.numbers.normalise"] == "true");
+        CHECK(got["wiring.last_action_reward"] == "false");
         CHECK(got.number("optimiser.learning_rate") == 5e-5);
         CHECK(got.number("optimiser.final_fraction") == 1);
         CHECK(got.number("controller.hidden") == 256);

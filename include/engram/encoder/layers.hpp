@@ -46,10 +46,11 @@ std::vector<linear> declare_layers(graph<Backend>& g, const std::string& name, i
     return layers;
 }
 
-/// relu(x W + b) layer after layer.
+/// relu(x W + b) layer after layer, from the layer `first` on.
 template <class Backend>
-var<Backend> apply_layers(const std::string& name, var<Backend> x, const std::vector<linear>& layers) {
-    for (std::size_t i = 0; i < layers.size(); ++i)
+var<Backend> apply_layers(const std::string& name, var<Backend> x, const std::vector<linear>& layers,
+                          std::size_t first = 0) {
+    for (std::size_t i = first; i < layers.size(); ++i)
         x = map(message(name, ".", i, ".relu"), rectify{}, affine(message(name, ".", i), x, layers[i]));
     return x;
 }

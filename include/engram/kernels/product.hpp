@@ -413,25 +413,41 @@ void multiply_transposed(const Real* x, std::ptrdiff_t x_stride, int k, const Re
     }
 }
 
+/// `Vectors` neighbouring packs of columns of sum_rows(), `columns` of them there.
+template <int Vectors, class Real>
+void sum_strip(const Real* dy, std::ptrdiff_t dy_stride, int columns, int m, Real* db, bool accumulate) {
+    constexpr int width = pack<Real>::width;
+    // Four chains a pack: additions of one chain would wait for each other.
+    pack<Real> sums[4][Vectors];
+    const auto part = [&](int v) { return std::min(width, columns - v * width); };
+    const auto add = [&](pack<Real>* chain, int t) {
+        for (int v = 0; v < Vectors; ++v)
+            chain[v] += pack<Real>::load(dy + t * dy_stride + v * width, Vectors == 1 ? part(v) : width);
+    };
+    for (int v = 0; v < Vectors; ++v) {
+        sums[0][v] = accumulate ? pack<Real>::load(db + v * width, part(v)) : pack<Real>(0);
+        sums[1][v] = sums[2][v] = sums[3][v] = pack<Real>(0);
+    }
+    int t = 0;
+    for (; t + 4 <= m; t += 4)
+        for (int chain = 0; chain < 4; ++chain) add(sums[chain], t + chain);
+    for (; t < m; ++t) add(sums[0], t);
+    for (int v = 0; v < Vectors; ++v)
+        ((sums[0][v] + sums[1][v]) + (sums[2][v] + sums[3][v])).store(db + v * width, part(v));
+}
+
 /// db[n] (=|+=) sum over m of dy[m, n].
 template <class Real>
 void sum_rows(const Real* dy, std::ptrdiff_t dy_stride, int n, int m, Real* db, bool accumulate) {
     constexpr int width = pack<Real>::width;
-    for (int column = 0; column < n; column += width) {
-        const int columns = std::min(width, n - column);
-        // Four chains: additions of one chain would wait for each other.
-        pack<Real> sums[4] = {accumulate ? pack<Real>::load(db + column, columns) : pack<Real>(0), 0, 0, 0};
-        const auto row = [&](int t) { return pack<Real>::load(dy + t * dy_stride + column, columns); };
-        int t = 0;
-        for (; t + 4 <= m; t += 4) {
-            sums[0] += row(t);
-            sums[1] += row(t + 1);
-            sums[2] += row(t + 2);
-            sums[3] += row(t + 3);
-        }
-        for (; t < m; ++t) sums[0] += row(t);
-        ((sums[0] + sums[1]) + (sums[2] + sums[3])).store(db + column, columns);
-    }
+    // Several packs at once where there are as many: one line of each row after the other is slow to fetch. The order
+    // of every column's sum is the same.
+    constexpr int vectors = 4;
+    int column = 0;
+    for (; column + vectors * width <= n; column += vectors * width)
+        sum_strip<vectors>(dy + column, dy_stride, vectors * width, m, db + column, accumulate);
+    for (; column < n; column += width)
+        sum_strip<1>(dy + column, dy_stride, std::min(width, n - column), m, db + column, accumulate);
 }
 
 }  // namespace engram

@@ -13,9 +13,15 @@
 // (rollout.epochs, rollout.minibatches of train/acting_update.hpp). Defaults are rlpyt's, which the paper does not
 // state: clip 0.1, value cost 1, entropy 0.01, lambda 1, advantages as they are.
 //
+// With `head_layers` policy and value have layers of their own between h and their heads: log pi = log_softmax(
+// relu(relu(h W_1 + b_1) ...) W + b), V the same with other weights.
+//
 // Trajectory inputs, [T, B, 1] unless said: action (index), reward, continues (0 where the step ended the episode),
 // behaviour_log_probability (log mu(a_t)), behaviour_value, bootstrap [B, 1] (the value after the last step).
 
+#include <vector>
+
+#include <engram/encoder/layers.hpp>
 #include <engram/learner/vtrace.hpp>
 #include <engram/operations/pick.hpp>
 #include <engram/operations/softmax.hpp>
@@ -26,18 +32,20 @@ struct ppo {
     using role = learner_role;
 
     struct settings {
-        double discount = 0.99;      // gamma, a step
-        double lambda = 1;           // of generalised advantage estimation
-        double clip = 0.1;           // c, how far the ratio may leave 1
-        double value_cost = 1;       // weight of half the squared error of the value
-        double entropy_cost = 0.01;  // weight of the negative entropy
-        bool standardise = false;    // advantages of a minibatch with mean 0 and variance 1
+        double discount = 0.99;          // gamma, a step
+        double lambda = 1;               // of generalised advantage estimation
+        double clip = 0.1;               // c, how far the ratio may leave 1
+        double value_cost = 1;           // weight of half the squared error of the value
+        double entropy_cost = 0.01;      // weight of the negative entropy
+        bool standardise = false;        // advantages of a minibatch with mean 0 and variance 1
+        std::vector<int> head_layers{};  // widths of the layers with ReLU that either head has before it
         void check() const {
             require(discount >= 0 && discount <= 1, "learner.discount: expected a number in 0..1, got ", discount);
             require(lambda >= 0 && lambda <= 1, "learner.lambda: expected a number in 0..1, got ", lambda);
             require(clip > 0 && clip < 1, "learner.clip: expected a number between 0 and 1, got ", clip);
             require(value_cost >= 0, "learner.value_cost: expected zero or more, got ", value_cost);
             require(entropy_cost >= 0, "learner.entropy_cost: expected zero or more, got ", entropy_cost);
+            for (const int n : head_layers) require(n > 0, "learner.head_layers: expected positive widths, got ", n);
         }
     };
 
@@ -45,9 +53,13 @@ struct ppo {
     using heads = vtrace::heads<Var>;
 
     template <class Backend>
-    static heads<var<Backend>> add_heads(graph<Backend>& g, const settings&, const var<Backend>& h,
+    static heads<var<Backend>> add_heads(graph<Backend>& g, const settings& s, const var<Backend>& h,
                                          const task_shape& task) {
-        return vtrace::add_heads(g, {}, h, task);
+        const auto layers = [&](const char* name) {
+            return apply_layers(name, h, declare_layers(g, name, h.width, s.head_layers));
+        };
+        const auto of_policy = layers("policy_layers"), of_value = layers("value_layers");
+        return vtrace::heads_on(g, of_policy, of_value, task);
     }
 
     template <class Backend>
@@ -70,6 +82,6 @@ struct ppo {
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::ppo::settings, discount, lambda, clip, value_cost, entropy_cost, standardise);
+ENGRAM_REFLECT(engram::ppo::settings, discount, lambda, clip, value_cost, entropy_cost, standardise, head_layers);
 
 static_assert(engram::learner_policy<engram::ppo>);

@@ -94,12 +94,18 @@ struct vtrace {
     template <class Backend>
     static heads<var<Backend>> add_heads(graph<Backend>& g, const settings&, const var<Backend>& h,
                                          const task_shape& task) {
+        return heads_on(g, h, h, task);
+    }
+    /// The heads on what either sees.
+    template <class Backend>
+    static heads<var<Backend>> heads_on(graph<Backend>& g, const var<Backend>& of_policy, const var<Backend>& of_value,
+                                        const task_shape& task) {
         using real = typename Backend::real;
         // A nearly uniform policy and a value near zero: the first updates are not spent on undoing chance.
-        const auto policy = g.declare_linear("policy", h.width, task.actions, initial::fan_in<real>(0.1));
-        const auto value = g.declare_linear("value", h.width, 1, initial::fan_in<real>(0.1));
-        const auto logits = affine("policy", h, policy);
-        return {logits, affine("value", h, value), log_softmax("log_policy", logits)};
+        const auto policy = g.declare_linear("policy", of_policy.width, task.actions, initial::fan_in<real>(0.1));
+        const auto value = g.declare_linear("value", of_value.width, 1, initial::fan_in<real>(0.1));
+        const auto logits = affine("policy", of_policy, policy);
+        return {logits, affine("value", of_value, value), log_softmax("log_policy", logits)};
     }
 
     template <class Backend>

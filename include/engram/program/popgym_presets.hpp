@@ -7,7 +7,8 @@
 //           rewards sum to 1 at most, and with 0.01 policies stayed as random as that lets them
 //   paper   the sizes and the learner of its authors' runs where ours has a place for them: 15 M steps in batches of 64
 //           environments and 1024 steps, 30 passes of 8 minibatches, clip 0.3, lambda 1, Adam 5e-5, 256 units, a DNC of
-//           16 x 16 with four heads. Their value loss has no half in front
+//           16 x 16 with four heads; a normalised layer before the second, two layers before either head. Their value
+//           loss has no half in front, and the last action is seen as a part of the observation alone
 
 #include <engram/program/preset_table.hpp>
 #include <engram/program/suite_presets.hpp>
@@ -41,8 +42,11 @@ inline preset_table small_popgym_preset() {
 inline preset_table paper_popgym_preset() {
     preset_table all;
     return all.of({.task = popgym_tasks}, {{"steps", "15000000"}})
-        .of({.encoder = "numbers_or_image", .task = popgym_tasks}, {{"encoder.numbers.layers", "128,128"}})
-        .of({.learner = "ppo", .task = popgym_tasks}, {{"learner.discount", "0.99"},
+        .of({.encoder = "numbers_or_image", .task = popgym_tasks},
+            {{"encoder.numbers.layers", "128,128"}, {"encoder.numbers.normalise", "true"}})
+        .of({.learner = "ppo", .task = popgym_tasks}, {{"wiring.last_action_reward", "false"},
+                                                       {"learner.head_layers", "128,128"},
+                                                       {"learner.discount", "0.99"},
                                                        {"learner.lambda", "1"},
                                                        {"learner.clip", "0.3"},
                                                        {"learner.value_cost", "2"},
