@@ -97,12 +97,16 @@ public:
     /// From weight(k, n): any other order of rows.
     template <class Weight>
     void pack_from(Weight weight, panel_range part = {}) {
-        for (int p = part.first; p < std::min(part.last, panels()); ++p) {
-            const int span = panel_vectors(p) * width, used = std::min(span, columns_ - p * panel);
-            Real* to = data_.get() + std::ptrdiff_t(p) * panel * rows_;
-            for (int k = 0; k < rows_; ++k)
-                for (int j = 0; j < used; ++j) to[std::ptrdiff_t(k) * span + j] = weight(k, p * panel + j);
-        }
+        // A few rows of all panels at a time: the rows of one panel lie a whole row of weights apart, each in a page of
+        // its own.
+        constexpr int few = 16;
+        for (int first = 0; first < rows_; first += few)
+            for (int p = part.first; p < std::min(part.last, panels()); ++p) {
+                const int span = panel_vectors(p) * width, used = std::min(span, columns_ - p * panel);
+                Real* const to = data_.get() + std::ptrdiff_t(p) * panel * rows_;
+                for (int k = first; k < std::min(first + few, rows_); ++k)
+                    for (int j = 0; j < used; ++j) to[std::ptrdiff_t(k) * span + j] = weight(k, p * panel + j);
+            }
     }
 
     int rows() const { return rows_; }
