@@ -83,7 +83,9 @@ const std::vector<run_record>& all_runs() {
                                    .unit = at["unit"],
                                    .episodes = std::stod(at["episodes"]),
                                    .mean = std::stod(at["reward"]),
-                                   .standard_error = known});
+                                   .standard_error = known,
+                                   .maximum = {},
+                                   .random = {}});
         }
         for (auto& run : found)
             for (auto& l : run.levels)
@@ -366,7 +368,9 @@ TEST_CASE("a run is met where its three levels are, rounded as they are shown") 
             const auto scale = engram::scale_of(r.task, at, "small").value();
             r.levels.push_back({.level = suite_scores[at],
                                 .unit = "episode reward",
-                                .mean = scale.zero + percent / 100 * (scale.hundred - scale.zero)});
+                                .mean = scale.zero + percent / 100 * (scale.hundred - scale.zero),
+                                .maximum = {},
+                                .random = {}});
         }
         return r;
     };
