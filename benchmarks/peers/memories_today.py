@@ -188,17 +188,16 @@ class Diagonal(Today):
         return s, s
 
     def scan(self, w, elements):
-        """b over the pole to the power of t, summed up and brought back: of poles that do not fade to nothing in T."""
+        """By doubling: what came 1, 2, 4, ... steps before, by as many turns of the pole."""
         decay, angle = self.poles(w)
-        t = torch.arange(len(elements[0]), dtype=decay.dtype).view(-1, 1, 1)
-        length, turn = torch.exp(t * decay), t * angle
-        cosine, sine = torch.cos(turn), torch.sin(turn)
-
-        def turned(b, cosine, sine):
-            return torch.stack((b[..., 0, :] * cosine - b[..., 1, :] * sine,
-                                b[..., 0, :] * sine + b[..., 1, :] * cosine), -2)
-        summed = torch.cumsum(turned(elements[0], cosine * length, -sine * length), 0)
-        return turned(summed, cosine / length, sine / length)
+        s, distance = elements[0], 1
+        while distance < len(s):
+            length, turn = torch.exp(-distance * decay), distance * angle
+            re, im = length * torch.cos(turn), length * torch.sin(turn)
+            before = s[:-distance]
+            turned = torch.addcmul(torch.addcmul(s[distance:], re, before), torch.stack((-im, im)), before.flip(-2))
+            s, distance = torch.cat((s[:distance], turned)), 2 * distance
+        return s
 
     def gated(self, w, x, u, s, pairs):
         y = F.gelu(torch.addcmul(pairs * linear(s.flatten(-2), w.read), w.through, u), approximate="tanh")
@@ -519,7 +518,7 @@ class Gtrxl(Today):
             q, k, v = self.look(w, x, step)
             keys.index_copy_(2, step % self.window_steps, k.unsqueeze(2))
             values.index_copy_(2, step % self.window_steps, v.unsqueeze(2))
-            seen = F.scaled_dot_product_attention(q.unsqueeze(2), keys, values, attn_mask=used)
+            seen = F.scaled_dot_product_attention(q.unsqueeze(2), keys, values, attn_mask=used[None])
             x = self.behind(w, x, seen.squeeze(2))
         return linear(x, self.learner.numbers), (caches, step + 1)
 
