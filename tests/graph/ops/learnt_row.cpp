@@ -57,7 +57,7 @@ void fill(auto& p) {
 TEST_CASE("a map of parameters alone is computed once, whatever there are of steps and rows") {
     traced<cpu<double>> m;
     const auto seen = [&](int T, int B) {
-        program<cpu<double>> p(m.g, m.store, {.steps = T, .batch = B}, {m.re, m.y});
+        program<cpu<double>> p(m.g, m.store, {.steps = T, .batch = B, .gradients = true}, {m.re, m.y});
         fill(p);
         packs = 0;
         p.forward();
