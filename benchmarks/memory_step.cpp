@@ -8,10 +8,12 @@
 //   lstm            vectors: 16 in, 16 out; no memory; T = 50
 //
 // and controllers of several layers without a memory (vectors: 16 in, 16 out; T = 64; 128 columns, or 64 where what is
-// carried is a matrix), whose layers run over all steps one after the other (docs/decisions/0026):
+// carried is a matrix or a window), whose layers run over all steps one after the other (docs/decisions/0026):
 //
-//   min_gru         four layers           linear_recurrent_unit, s5, gated_delta_net, mlstm    two layers
-//   stacked_lstm    three layers
+//   min_gru         four layers           linear_recurrent_unit, s5, gated_delta_net, mlstm, gtrxl    two layers
+//   stacked_lstm    three layers          gru, fast_and_forgetful, stable_hadamard                    one
+//
+// and memory traces (two of them) ahead of a feed-forward controller of 64 units, of the same vectors.
 //
 //   benchmark-memory_step [--model NAME] [--threads N] [--repeats R] [--steps T] [--batch B] [--weights FILE]
 //                         [--outputs FILE] [--updates N] [--profile 1] [--acting 1]
@@ -30,16 +32,22 @@
 #include <cstdio>
 
 #include <engram/auxiliary/no_auxiliary.hpp>
+#include <engram/controller/fast_and_forgetful.hpp>
+#include <engram/controller/feed_forward.hpp>
 #include <engram/controller/gated_delta_net.hpp>
+#include <engram/controller/gru.hpp>
+#include <engram/controller/gtrxl.hpp>
 #include <engram/controller/linear_recurrent_unit.hpp>
 #include <engram/controller/min_gru.hpp>
 #include <engram/controller/mlstm.hpp>
 #include <engram/controller/s5.hpp>
+#include <engram/controller/stable_hadamard.hpp>
 #include <engram/controller/stacked_lstm.hpp>
 #include <engram/encoder/identity.hpp>
 #include <engram/learner/supervised.hpp>
 #include <engram/memory/dnc.hpp>
 #include <engram/memory/introspection.hpp>
+#include <engram/memory/memory_traces.hpp>
 #include <engram/memory/no_memory.hpp>
 #include <engram/model/agent.hpp>
 #include <engram/train/optimiser.hpp>
@@ -250,8 +258,9 @@ int main(int argc, char** argv) try {
                         {"--acting", "0"}});
     const std::string& name = f.text("--model");
     require_known("model", name,
-                  std::vector<std::string>{"dnc", "introspection", "lstm", "min_gru", "linear_recurrent_unit", "s5",
-                                           "gated_delta_net", "mlstm", "stacked_lstm"});
+                  std::vector<std::string>{"dnc", "introspection", "lstm", "gru", "min_gru", "linear_recurrent_unit",
+                                           "s5", "fast_and_forgetful", "stable_hadamard", "mlstm", "gated_delta_net",
+                                           "gtrxl", "memory_traces", "stacked_lstm"});
     sizes z{f.number("--threads"),     f.number("--repeats"), f.number("--steps"),
             f.number("--batch"),       f.number("--updates"), f.number("--profile") != 0,
             f.number("--acting") != 0, f.text("--weights"),   f.text("--outputs")};
@@ -275,20 +284,27 @@ int main(int argc, char** argv) try {
     } else if (name == "lstm") {
         using model = model_with<no_memory>;
         measure<model>(name, controlled(std::type_identity<model>{}, "numbers"), {{1, 16, 1}, 0, 16}, z);
+    } else if (name == "memory_traces") {
+        using model = agent<identity, feed_forward, memory_traces, no_auxiliary, supervised>;
+        measure<model>(name, controlled(std::type_identity<model>{}, "numbers"), {{1, 16, 1}, 0, 16}, z);
     } else {
         const auto layers = [&]<class Controller>(std::type_identity<Controller>, int units, int count) {
             using model = agent<identity, Controller, no_memory, no_auxiliary, supervised>;
             typename model::settings s;
             s.controller.hidden = units;
-            s.controller.layers = count;
+            if constexpr (requires { s.controller.layers; }) s.controller.layers = count;
             s.learner.targets = "numbers";
             measure<model>(name, s, {{1, 16, 1}, 0, 16}, z);
         };
+        if (name == "gru") layers(std::type_identity<gru>{}, 128, 1);
         if (name == "min_gru") layers(std::type_identity<min_gru>{}, 128, 4);
         if (name == "linear_recurrent_unit") layers(std::type_identity<linear_recurrent_unit>{}, 128, 2);
         if (name == "s5") layers(std::type_identity<s5>{}, 128, 2);
+        if (name == "fast_and_forgetful") layers(std::type_identity<fast_and_forgetful>{}, 128, 1);
+        if (name == "stable_hadamard") layers(std::type_identity<stable_hadamard>{}, 128, 1);
         if (name == "gated_delta_net") layers(std::type_identity<gated_delta_net>{}, 64, 2);
         if (name == "mlstm") layers(std::type_identity<mlstm>{}, 64, 2);
+        if (name == "gtrxl") layers(std::type_identity<gtrxl>{}, 64, 2);
         if (name == "stacked_lstm") layers(std::type_identity<stacked_lstm>{}, 128, 3);
     }
     return 0;

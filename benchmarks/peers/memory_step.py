@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""One training step (forward, backward, clip, Adam) of the models of memories.py, beside benchmark-memory_step.
+"""One training step (forward, backward, clip, Adam) of the models of memories.py and memories_today.py, beside
+benchmark-memory_step.
 
 --weights names the file that benchmark-memory_step wrote. --outputs writes the answers and gradients of the first step,
 and loss and gradient norm of each of the first updates. --form says how a step of time is run:
@@ -8,6 +9,8 @@ and loss and gradient norm of each of the first updates. --form says how a step 
     compile    through torch.compile, which needs a C++ compiler: one graph a step of time
     unroll     the loop over T as well in one compiled graph (a minute or more of compiling)
     cell       of lstm with --acting: torch.nn.LSTMCell
+    scan       of the memories of today: the form without a loop over T
+    scan_compile   that form in one compiled graph
 --acting takes one step of time instead, as an agent does between two observations: without gradients, the state carried
 by the caller; compile then holds the cell and the answer too. Its outputs are the answers of T such steps.
 Adam is fused. One JSON line: the median by the clock and the least processor time of --repeats samples of about 20 ms.
@@ -21,8 +24,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import memories
+import memories_today
 import timing
 
+MODELS = {**memories.MODELS, **memories_today.MODELS}
 LEARNING_RATE, CLIP = 1e-3, 1.0
 
 
@@ -36,7 +41,7 @@ class Training:
             model.step = torch.jit.script(model.step)
         elif form == "compile":
             model.step = torch.compile(model.step, fullgraph=True, dynamic=False)
-        elif form == "unroll":
+        elif form in ("unroll", "scan_compile"):
             self.forward = torch.compile(self.whole, fullgraph=True, dynamic=False)
 
     def whole(self):
@@ -94,8 +99,9 @@ def measure(step, repeats):
 
 def main():
     options = timing.parser(__doc__.splitlines()[0])
-    options.add_argument("--model", choices=memories.MODELS, default="dnc")
-    options.add_argument("--form", choices=("eager", "script", "compile", "unroll", "cell"), default="eager")
+    options.add_argument("--model", choices=MODELS, default="dnc")
+    options.add_argument("--form", default="eager",
+                         choices=("eager", "script", "compile", "unroll", "cell", "scan", "scan_compile"))
     options.add_argument("--acting", action="store_true", help="one step of time, forward alone")
     options.add_argument("--weights", required=True, help="safetensors file that benchmark-memory_step wrote")
     options.add_argument("--outputs", help="write answers, gradients, and losses of the first updates")
@@ -105,10 +111,14 @@ def main():
     torch.backends.mkldnn.set_flags(bool(options.onednn))
 
     tensors = load_file(options.weights)
-    model = memories.MODELS[options.model](tensors)
+    model = MODELS[options.model](tensors)
+    if options.model in memories_today.MODELS:
+        model.parallel, model.compiled = options.form.startswith("scan"), options.form not in ("eager", "scan")
+    elif options.form.startswith("scan"):
+        raise SystemExit(f"{options.model} has no form '{options.form}'")
     T, B = tensors["x"].shape[:2]
     if options.acting:
-        if options.form == "unroll" or (options.form == "cell" and options.model != "lstm"):
+        if options.form in ("unroll", "scan", "scan_compile") or (options.form == "cell" and options.model != "lstm"):
             raise SystemExit(f"--acting of {options.model} has no form '{options.form}'")
         T, run = 1, Acting(model, options.form, tensors["x"])
         if options.outputs:

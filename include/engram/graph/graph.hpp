@@ -7,6 +7,7 @@
 // An operation is an immutable description; a program binds it to buffers. Errors are thrown while tracing, in the
 // caller's call stack, and name the operation and both shapes.
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -109,6 +110,7 @@ struct operation {
     bool is_loss = false;
     bool is_record = false;     // a replaying plan reads its output from the trajectory instead
     bool splits = false;        // its inputs outside the time loop can be summed ahead of the loop
+    bool rows_alike = false;    // inputs and outputs have the same numbers in every row
     bool takes_tables = false;  // can multiply a table once instead of each of the rows that were taken from it
     int table = -1;             // the parameter of which its output is rows, named by its only input
     int scan = -1;
@@ -125,7 +127,8 @@ struct value_info {
     int width;
     extent rows;
     origin kind;
-    int scan = -1;  // the scan whose body made it
+    int scan = -1;            // the scan whose body made it
+    bool rows_alike = false;  // made of parameters alone: every row has the same numbers
 };
 
 /// A carried state of a scan: what it starts from, what a step sees, what a step leaves.
@@ -231,6 +234,12 @@ public:
         return extent::batch;
     }
 
+    /// Declares that every row of `v` has the same numbers, so that a map of such values is computed once.
+    void declare_rows_alike(const view& v) { values_[static_cast<std::size_t>(v.value)].rows_alike = true; }
+    bool rows_alike(const std::vector<view>& all) const {
+        return std::all_of(all.begin(), all.end(), [&](const view& v) { return info(v).rows_alike; });
+    }
+
     // --- scans (used by graph/scan.hpp) ---
     /// Whether a scan's body is being traced.
     bool in_scan() const { return current_scan_ >= 0; }
@@ -288,7 +297,7 @@ public:
 private:
     variable add_value(const std::string& name, int width, extent rows, value_info::origin kind) {
         require(width > 0, name, ": a value needs at least one column, not ", width);
-        values_.push_back({name, width, rows, kind, current_scan_});
+        values_.push_back({name, width, rows, kind, current_scan_, false});
         variable v;
         v.value = static_cast<int>(values_.size()) - 1;
         v.width = width;

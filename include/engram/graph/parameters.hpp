@@ -222,8 +222,8 @@ private:
     }
 
     void publish(thread_pool* pool) {
-        // Waking a thread costs as much as packing some ten thousand numbers.
-        constexpr std::ptrdiff_t few = 1 << 16;
+        // Waking threads costs as much as packing some hundred thousand numbers.
+        constexpr std::ptrdiff_t few = 1 << 20;
         std::ptrdiff_t all = 0;
         each_packing([&](auto& one, const Real*) { all += one.words(); });
         if (!pool || all < few)

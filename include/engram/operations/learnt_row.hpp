@@ -1,7 +1,8 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// A parameter [1, F] as a variable [T, B, F], for maps: a gain, a rate of decay, a bias of one's own.
+// A parameter [1, F] as a variable [T, B, F], for maps: a gain, a rate of decay, a bias of one's own. Maps of nothing
+// else are computed for one row.
 
 #include <string>
 
@@ -27,7 +28,9 @@ var<Backend> learnt_row(const std::string& name, const var<Backend>& like, param
     const auto& entry = like.owner->store()[row];
     require(entry.rows == 1, like.owner->full_name(name), ": the parameter '", entry.name, "' is [", entry.rows, ",",
             entry.columns, "], expected one row");
-    return embed(name, map("only_row", no_matter_what{}, stop_gradient(like.columns(0, 1))), row);
+    const auto found = embed(name, map("only_row", no_matter_what{}, stop_gradient(like.columns(0, 1))), row);
+    like.owner->declare_rows_alike(found);
+    return found;
 }
 
 }  // namespace engram

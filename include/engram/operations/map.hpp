@@ -8,6 +8,9 @@
 // number or a tuple of them. Inputs are [T, B, F], or one column wide, which is used for all F columns, or spread, each
 // of F / n columns for n of them (var::spread: one number a head, heads side by side); outputs are [T, B, F]. Use
 // `select` instead of `if`, and `auto` locals.
+//
+// What is made of parameters alone (operations/learnt_row.hpp) is the same in every row: the host computes one row and
+// copies it, and sends the sum of all rows' gradients back through that one.
 
 #include <algorithm>
 #include <initializer_list>
@@ -17,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include <engram/core/aligned.hpp>
 #include <engram/core/dual.hpp>
 #include <engram/core/pack.hpp>
 #include <engram/graph/program.hpp>
@@ -65,10 +69,14 @@ struct map_operands : kernel<Backend> {
         for (int i = 0; i < N; ++i) {
             in[i] = b.in(static_cast<std::size_t>(i));
             d_in[i] = b.d_in(static_cast<std::size_t>(i));
-            broadcast[i] = in[i].width != width;
             serves[i] = width / in[i].width;
+            repeats[i] = in[i].width != 1 && serves[i] > 1 && serves[i] < pack<real>::width;
+            broadcast[i] = in[i].width != width && !repeats[i];
+            adds[i] = d_in[i].accumulate && !repeats[i];
+            any_repeats |= repeats[i];
             if (broadcast[i]) piece = std::min(piece, serves[i]);
         }
+        if (any_repeats) room.resize(std::size_t{2} * N * static_cast<std::size_t>(width));
         for (int i = 0; i < M; ++i) {
             out[i] = b.out(static_cast<std::size_t>(i));
             d_out[i] = b.d_out(static_cast<std::size_t>(i));
@@ -76,15 +84,67 @@ struct map_operands : kernel<Backend> {
         // Dense operands of one width are one long row.
         dense = true;
         for (int i = 0; i < N; ++i)
-            dense &= in[i].stride == width && !broadcast[i] && (!d_in[i] || d_in[i].stride == width);
+            dense &= in[i].stride == width && in[i].width == width && (!d_in[i] || d_in[i].stride == width);
         for (int i = 0; i < M; ++i) dense &= out[i].stride == width;
+        alike = b.op().rows_alike;
+        if (alike) sums.resize(static_cast<std::size_t>(M) * static_cast<std::size_t>(width));
+    }
+
+    real* repeated(int i) { return room.data() + i * width; }
+    real* d_repeated(int i) { return room.data() + (N + i) * width; }
+    /// Columns that stand for fewer than a pack has, written out for a row; and no gradient for them yet.
+    void repeat(int t, int row) {
+        for (int i = 0; i < N; ++i) {
+            if (!repeats[i]) continue;
+            const real* const x = in[i].at(t) + row * in[i].stride;
+            for (int c = 0; c < in[i].width; ++c) std::fill_n(repeated(i) + c * serves[i], serves[i], x[c]);
+        }
+    }
+    void clear_repeated(int t, int row) const {
+        for (int i = 0; i < N; ++i)
+            if (repeats[i] && d_in[i] && !d_in[i].accumulate)
+                std::fill_n(d_in[i].at(t) + row * d_in[i].stride, d_in[i].width, real(0));
+    }
+    void add_repeated(int t, int row) {
+        for (int i = 0; i < N; ++i) {
+            if (!repeats[i] || !d_in[i]) continue;
+            real* const d = d_in[i].at(t) + row * d_in[i].stride;
+            const real* from = d_repeated(i);
+            for (int c = 0; c < in[i].width; ++c)
+                for (int k = 0; k < serves[i]; ++k) d[c] += *from++;
+        }
+    }
+
+    /// The numbers of the first row in all others.
+    void copy_first_row(int t, int rows) const {
+        for (const auto& o : out)
+            for (int r = 1; r < rows; ++r) std::copy_n(o.at(t), width, o.at(t) + r * o.stride);
+    }
+    /// The gradients of all rows as one row.
+    void sum_rows(int t, int rows) {
+        for (int i = 0; i < M; ++i) {
+            if (!d_out[i]) continue;
+            real* const sum = sums.data() + i * width;
+            std::copy_n(d_out[i].at(t), width, sum);
+            for (int r = 1; r < rows; ++r) {
+                const real* const d = d_out[i].at(t) + r * d_out[i].stride;
+                for (int c = 0; c < width; ++c) sum[c] += d[c];
+            }
+        }
+    }
+    /// No gradient for any row but the first, where nobody else gives one.
+    void clear_other_rows(int t, int rows) const {
+        for (const auto& d : d_in)
+            if (d && !d.accumulate)
+                for (int r = 1; r < rows; ++r) std::fill_n(d.at(t) + r * d.stride, d.width, real(0));
     }
 
     int batch, width, piece;  // piece: columns of a row in which no broadcast input moves on
     operand<real> in[N], d_in[N], out[M], d_out[M];
-    bool broadcast[N];
+    bool broadcast[N], repeats[N], adds[N];
     int serves[N];  // columns of the output for which one of the input stands
-    bool dense;
+    bool dense, alike, any_repeats = false;
+    aligned_vector<real> sums, room;
 };
 
 template <class Backend, class Functor, int N>
@@ -97,14 +157,21 @@ struct map_kernel final : map_operands<Backend, N, internal::map_outputs<typenam
     map_kernel(const binder<Backend>& b, Functor f) : operands(b), functor(f) {}
 
     void forward(int t, int steps) override {
-        if (dense) return forward_piece(t, 0, 0, steps * batch * width);
-        for (int r = 0; r < steps * batch; ++r)
+        if (dense && !alike) return forward_piece(t, 0, 0, steps * batch * width);
+        for (int r = 0; r < (alike ? 1 : steps * batch); ++r) {
+            if (any_repeats) this->repeat(t, r);
             for (int first = 0; first < width; first += piece) forward_piece(t, r, first, piece);
+        }
+        if (alike) this->copy_first_row(t, steps * batch);
     }
     void backward(int t, int steps) override {
-        if (dense) return backward_piece(t, 0, 0, steps * batch * width);
-        for (int r = 0; r < steps * batch; ++r)
+        if (dense && !alike) return backward_piece(t, 0, 0, steps * batch * width);
+        if (alike) this->sum_rows(t, steps * batch), this->clear_other_rows(t, steps * batch);
+        for (int r = 0; r < (alike ? 1 : steps * batch); ++r) {
+            if (any_repeats) this->repeat(t, r), this->clear_repeated(t, r);
             for (int first = 0; first < width; first += piece) backward_piece(t, r, first, piece);
+            if (any_repeats) this->add_repeated(t, r);
+        }
     }
 
 private:
@@ -129,7 +196,8 @@ private:
     void forward_piece(int t, int row, int first, int n) {
         const real* x[N];
         real* y[M];
-        for (int i = 0; i < N; ++i) x[i] = in[i].at(t) + row * in[i].stride + column(i, first);
+        for (int i = 0; i < N; ++i)
+            x[i] = repeats[i] ? this->repeated(i) + first : in[i].at(t) + row * in[i].stride + column(i, first);
         for (int i = 0; i < M; ++i) y[i] = out[i].at(t) + row * out[i].stride + first;
         forward_columns(x, y, n, std::make_index_sequence<N>{}, std::make_index_sequence<M>{});
     }
@@ -159,10 +227,10 @@ private:
             }
             total += s;
         } else if (count == lanes::width) {
-            if (d_in[I].accumulate) s += lanes::load(dx + c);
+            if (adds[I]) s += lanes::load(dx + c);
             s.store(dx + c);
         } else {
-            if (d_in[I].accumulate) s += lanes::load(dx + c, count);
+            if (adds[I]) s += lanes::load(dx + c, count);
             s.store(dx + c, count);
         }
     }
@@ -193,18 +261,30 @@ private:
         real* dx[N];
         bool add[N];
         for (int i = 0; i < N; ++i) {
+            if (repeats[i]) {
+                x[i] = this->repeated(i) + first;
+                dx[i] = d_in[i] ? this->d_repeated(i) + first : nullptr;
+                add[i] = false;
+                continue;
+            }
             const int c = column(i, first);
             x[i] = in[i].at(t) + row * in[i].stride + c;
             dx[i] = d_in[i] ? d_in[i].at(t) + row * d_in[i].stride + c : nullptr;
             add[i] = d_in[i].accumulate || first > c * serves[i];
         }
-        for (int i = 0; i < M; ++i) dy[i] = d_out[i] ? d_out[i].at(t) + row * d_out[i].stride + first : nullptr;
+        for (int i = 0; i < M; ++i) {
+            const real* const whole = !d_out[i] ? nullptr
+                                      : alike   ? sums.data() + i * width
+                                                : d_out[i].at(t) + row * d_out[i].stride;
+            dy[i] = whole ? whole + first : nullptr;
+        }
         backward_columns(x, dy, dx, add, n, std::make_index_sequence<N>{});
     }
 
     using operands::batch, operands::width, operands::piece, operands::in, operands::d_in, operands::out,
         operands::d_out;
-    using operands::broadcast, operands::serves, operands::dense;
+    using operands::broadcast, operands::repeats, operands::adds, operands::serves, operands::dense, operands::alike,
+        operands::any_repeats, operands::sums;
 
     Functor functor;
 };
@@ -236,7 +316,11 @@ std::vector<var<Backend>> trace_map(std::unique_ptr<operation<Backend>> op, std:
                 ": inputs of ", width, " and ", v.width * v.stands_for,
                 " columns do not go together; widths must be equal or 1");
     const extent rows = g.common_rows(op->inputs);
-    return g.add(std::move(op), std::vector<int>(outputs, width), rows);
+    const bool alike = op->rows_alike = g.rows_alike(op->inputs);
+    auto found = g.add(std::move(op), std::vector<int>(outputs, width), rows);
+    if (alike)
+        for (const var<Backend>& v : found) g.declare_rows_alike(v);
+    return found;
 }
 
 }  // namespace internal

@@ -104,8 +104,8 @@ public:
     std::span<Real> second_moment() { return second_; }
 
 private:
-    /// Waking a thread costs as much as stepping some ten thousand numbers.
-    static constexpr std::size_t few = 1 << 16;
+    /// Waking threads costs as much as stepping some hundred thousand numbers.
+    static constexpr std::size_t few = 1 << 19;
 
     template <class Body>
     static void by_threads(thread_pool* pool, Body body) {
