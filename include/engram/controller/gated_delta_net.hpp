@@ -22,13 +22,10 @@
 #include <engram/controller/layered.hpp>
 #include <engram/controller/short_convolution.hpp>
 #include <engram/operations/normalise.hpp>
-#include <engram/operations/outer.hpp>
+#include <engram/operations/recall_matrices.hpp>
 
 namespace engram {
 
-struct correct_columns {
-    constexpr auto operator()(auto beta, auto v, auto old) const { return beta * (v - old); }
-};
 struct delta_gates {
     double most;  // beta stays below
     constexpr auto operator()(auto b, auto a, auto rate, auto bias) const {
@@ -95,7 +92,7 @@ struct gated_delta_net_layer {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
-        return {g.state("matrix", s.heads * s.key * s.value),
+        return {g.scanned_state("matrix", s.heads * s.key * s.value),
                 short_convolution::begin(g, "seen", s.heads * (2 * s.key + s.value))};
     }
     /// The recurrence alone: y [., heads * V] of queries and keys [., heads * K], values [., heads * V], and beta and
@@ -103,12 +100,9 @@ struct gated_delta_net_layer {
     template <class Backend>
     static var<Backend> recall(int heads, const var<Backend>& q, const var<Backend>& k, const var<Backend>& v,
                                const var<Backend>& beta, const var<Backend>& alpha, state<var<Backend>>& now) {
-        const int K = k.width / heads, V = v.width / heads;
-        const auto kept = map("kept", multiply_columns{}, alpha.spread(K * V), now.matrix);
-        const auto old = read_matrices("old", kept, k, heads);
-        const auto change = map("change", correct_columns{}, beta.spread(V), v, old);
-        now.matrix = map("matrix", add_columns{}, kept, outer("write", k, change, heads));
-        return read_matrices("read", now.matrix, q, heads);
+        const auto found = recall_matrices("matrix", heads, true, now.matrix, q, k, v, beta, alpha);
+        now.matrix = found.matrix;
+        return found.read;
     }
     template <class Backend>
     static var<Backend> step(const settings& s, const weights& w, const var<Backend>& x, state<var<Backend>>& now) {

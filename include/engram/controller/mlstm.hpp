@@ -22,7 +22,7 @@
 #include <engram/controller/short_convolution.hpp>
 #include <engram/operations/layer_norm.hpp>
 #include <engram/operations/normalise.hpp>
-#include <engram/operations/outer.hpp>
+#include <engram/operations/recall_matrices.hpp>
 #include <engram/operations/softmax.hpp>
 
 namespace engram {
@@ -104,7 +104,7 @@ struct mlstm_layer {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
-        return {g.state("matrix", s.key * s.inner), g.state("norm", s.heads * s.key), g.state("scale", s.heads),
+        return {g.scanned_state("matrix", s.key * s.inner), g.state("norm", s.heads * s.key), g.state("scale", s.heads),
                 short_convolution::begin(g, "seen", s.inner)};
     }
     /// The recurrence alone: h [., V] of queries and keys [., heads * K], values [., V] and gates [., heads].
@@ -115,12 +115,11 @@ struct mlstm_layer {
         const auto [scale, keep, take] =
             map("scale", mlstm_gates{1 / std::sqrt(static_cast<double>(K))}, i, f, now.scale);
         now.scale = scale;
-        now.matrix = map("matrix", keep_and_add{}, keep.spread(K * V), now.matrix, take.spread(K * V),
-                         outer("write", k, v, heads));
+        const auto found = recall_matrices("matrix", heads, false, now.matrix, q, k, v, take, keep);
+        now.matrix = found.matrix;
         now.norm = map("norm", keep_and_add{}, keep.spread(K), now.norm, take.spread(K), k);
-        const auto read = read_matrices("read", now.matrix, q, heads);
         const auto size = sum_columns("size", map("overlap", multiply_columns{}, now.norm, q), K);
-        return map("recalled", mlstm_divide{}, read, size.spread(V), scale.spread(V));
+        return map("recalled", mlstm_divide{}, found.read, size.spread(V), scale.spread(V));
     }
     template <class Backend>
     static var<Backend> step(const settings& s, const weights& w, const var<Backend>& x, state<var<Backend>>& now) {

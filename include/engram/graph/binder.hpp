@@ -52,6 +52,8 @@ public:
     bool hoisted(std::size_t i) const {
         return summed_ahead(program_->graph_, program_->options_, program_->plan_, static_cast<std::size_t>(op_), i);
     }
+    /// What it carries is given at the first step and left after the last; it runs all steps at once.
+    bool scanned() const { return program_->plan_.scanned[static_cast<std::size_t>(op().inputs[0].value)]; }
     bool needs_backward() const { return program_->plan_.backward[static_cast<std::size_t>(op_)]; }
 
     operand<real> in(std::size_t i) const { return program_->place_view(op().inputs[i], false); }

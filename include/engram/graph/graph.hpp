@@ -42,6 +42,7 @@ template <class Backend>
 struct var : view {
     graph<Backend>* owner = nullptr;
     int stands_for = 1;  // in a map, how many columns each of these serves
+    int reset = -1;      // of a scanned state: the column [T, B, 1] that says where its reader has to clear it
 
     /// Columns [first, first + count), sharing storage and gradient.
     var columns(int first, int count) const {
@@ -111,6 +112,7 @@ struct operation {
     bool is_record = false;     // a replaying plan reads its output from the trajectory instead
     bool splits = false;        // its inputs outside the time loop can be summed ahead of the loop
     bool rows_alike = false;    // inputs and outputs have the same numbers in every row
+    bool scans = false;         // its first input is what its last output was one step before: can run many steps
     bool takes_tables = false;  // can multiply a table once instead of each of the rows that were taken from it
     int table = -1;             // the parameter of which its output is rows, named by its only input
     int scan = -1;
@@ -129,6 +131,7 @@ struct value_info {
     origin kind;
     int scan = -1;            // the scan whose body made it
     bool rows_alike = false;  // made of parameters alone: every row has the same numbers
+    bool scanned = false;     // a state that one operation reads, clears and leaves
 };
 
 /// A carried state of a scan: what it starts from, what a step sees, what a step leaves.
@@ -179,6 +182,13 @@ public:
     /// A state [B, width] that outlives the unroll; zero at first.
     variable state(const std::string& name, int width) {
         return add_value(full_name(name), width, extent::batch, value_info::origin::persistent);
+    }
+    /// A state that one operation alone reads and leaves, and clears where an episode begins, so that it can run all
+    /// steps at once and keep none but the last.
+    variable scanned_state(const std::string& name, int width) {
+        const variable v = state(name, width);
+        values_[static_cast<std::size_t>(v.value)].scanned = true;
+        return v;
     }
 
     int add_resource(const std::string& name, std::function<std::shared_ptr<resource>(int)> make) {
@@ -253,6 +263,7 @@ public:
                 "' must be [B,F], one row a batch entry");
         const variable entering =
             add_value(info(from).name + ".entering", from.width, extent::sequence, value_info::origin::entering);
+        values_[static_cast<std::size_t>(entering.value)].scanned = info(from).scanned;
         scans_.back().push_back({from, entering.value});
         return entering;
     }
@@ -291,13 +302,14 @@ public:
     const variable& own(const std::string& who, const variable& v) const {
         require(v.owner == this, full_name(who), ": an input belongs to another graph or was never traced");
         require(v.stands_for == 1, full_name(who), ": spread columns are for maps alone");
+        require(v.reset < 0, full_name(who), ": '", info(v).name, "' is a scanned state, for its own operation alone");
         return v;
     }
 
 private:
     variable add_value(const std::string& name, int width, extent rows, value_info::origin kind) {
         require(width > 0, name, ": a value needs at least one column, not ", width);
-        values_.push_back({name, width, rows, kind, current_scan_, false});
+        values_.push_back({name, width, rows, kind, current_scan_, false, false});
         variable v;
         v.value = static_cast<int>(values_.size()) - 1;
         v.width = width;

@@ -3,7 +3,8 @@
 
 // The layout: where each value and each gradient of a plan lies in the arena, and which gradients are stored to.
 //
-// A carried state is T + 1 blocks [B, F], which the values at its two ends share. Gradients that must be cleared before
+// A carried state is T + 1 blocks [B, F], which the values at its two ends share, or two blocks where one operation
+// carries it through all steps. Gradients that must be cleared before
 // they are added to lie together, so that clearing them is one memset.
 
 #include <algorithm>
@@ -15,9 +16,9 @@ namespace engram {
 
 template <class Backend>
 struct memory_layout {
-    /// A persistent state: its first block, and the length of a block.
+    /// A persistent state: its first block, what lies from there to its last one, and the length of a block.
     struct carried {
-        std::ptrdiff_t base, block;
+        std::ptrdiff_t base, last, block;
     };
     /// Part of the flat parameter gradient.
     struct range {
@@ -27,7 +28,7 @@ struct memory_layout {
     std::vector<char> used;                    // per value: read or written in memory by a live operation
     std::vector<char> stored;                  // per value: its gradient writers store
     std::vector<std::ptrdiff_t> base, d_base;  // per value: elements from the arena's start, or -1
-    std::vector<std::ptrdiff_t> state_block;   // per value: length of a block of a persistent state
+    std::vector<std::ptrdiff_t> last_block;    // per value: from the first block of a persistent state to its last
     std::vector<carried> states;               // persistent states
     std::vector<int> parameter_writers;        // per parameter: operations that write its gradient
     std::vector<range> cleared_parameters;     // what nobody stores to
@@ -60,6 +61,8 @@ private:
     std::ptrdiff_t block(const carried_state& s) const {
         return std::ptrdiff_t{options_.batch} * graph_.value(s.entering).width;
     }
+    /// Steps that a state goes through, as far as they are kept.
+    int kept_steps(const carried_state& s) const { return plan_.scanned[at(s.entering)] ? 1 : options_.steps; }
     // Every buffer starts on a cache line.
     std::ptrdiff_t take(std::ptrdiff_t count) {
         const std::ptrdiff_t start = size;
@@ -119,16 +122,16 @@ private:
 
     void place_values() {
         base.assign(graph_.values().size(), -1);
-        state_block.assign(graph_.values().size(), 0);
+        last_block.assign(graph_.values().size(), 0);
         each_state([&](const carried_state& s) {
-            const std::ptrdiff_t start = take(block(s) * (options_.steps + 1));
+            const std::ptrdiff_t start = take(block(s) * (kept_steps(s) + 1));
             base[at(s.entering)] = start;
             base[at(s.leaving)] = start + block(s);
             const value_info& from = graph_.info(s.initial);
             if (from.kind != value_info::origin::persistent || s.initial.width != from.width) return;
             base[at(s.initial.value)] = start;
-            state_block[at(s.initial.value)] = block(s);
-            states.push_back({start, block(s)});
+            last_block[at(s.initial.value)] = block(s) * kept_steps(s);
+            states.push_back({start, block(s) * kept_steps(s), block(s)});
         });
         for (std::size_t v = 0; v < base.size(); ++v)
             if (used[v] && base[v] < 0) base[v] = take(length(static_cast<int>(v)));
@@ -139,7 +142,7 @@ private:
         cleared_first = size;
         each_state([&](const carried_state& s) {
             if (!plan_.active[at(s.entering)] && !plan_.active[at(s.leaving)]) return;
-            const std::ptrdiff_t start = take(block(s) * (options_.steps + 1));
+            const std::ptrdiff_t start = take(block(s) * (kept_steps(s) + 1));
             d_base[at(s.entering)] = start;
             d_base[at(s.leaving)] = start + block(s);
         });

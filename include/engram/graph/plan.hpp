@@ -45,6 +45,7 @@ struct plan {
     std::vector<char> active;      // per value: has a gradient
     std::vector<char> backward;    // per operation: passes or makes a gradient
     std::vector<int> state_of;     // per value: index of the carried state it is an end of, or -1
+    std::vector<char> scanned;     // per value: an end of a state of which only the first and the last step are kept
     std::vector<int> looked_up;    // per value: the embedding whose rows no buffer holds, or -1
     struct segment {
         int scan = -1;  // -1: operations outside scans
@@ -128,9 +129,30 @@ private:
 
 }  // namespace internal
 
+/// Whether operation i carries its state through all steps in one call, and nobody else wants to see what it carries. Of
+/// the host alone: a device has more rows than it can keep states near.
+template <class Backend>
+bool scans_alone(const graph<Backend>& g, const plan_options& options, const std::vector<view>& roots, const plan& p,
+                 std::size_t i) {
+    const auto& ops = g.operations();
+    const auto& op = *ops[i];
+    if (device_backend<Backend> || !options.hoist || !op.scans || op.scan < 0) return false;
+    const int entering = op.inputs.front().value, leaving = op.outputs.back();
+    const auto& states = g.scans()[static_cast<std::size_t>(op.scan)];
+    const auto one_of = [&](const view& v) { return v.value == entering || v.value == leaving; };
+    if (std::none_of(states.begin(), states.end(), [&](const carried_state& s) {
+            return s.entering == entering && s.leaving == leaving && op.inputs.front().width == g.value(entering).width;
+        }))
+        return false;
+    for (std::size_t k = 0; k < ops.size(); ++k)
+        if (p.live[k] && std::any_of(ops[k]->inputs.begin() + (k == i), ops[k]->inputs.end(), one_of)) return false;
+    return std::none_of(roots.begin(), roots.end(), one_of);
+}
+
 /// Where the operations of a scan run: fills place, stage and loop_of, and adds its segments to the plan.
 template <class Backend>
-void place_scan(const graph<Backend>& g, const plan_options& options, int scan, plan& p) {
+void place_scan(const graph<Backend>& g, const plan_options& options, const std::vector<view>& roots, int scan,
+                plan& p) {
     const auto& ops = g.operations();
     const auto& states = g.scans()[static_cast<std::size_t>(scan)];
     std::vector<int> own, writer(g.values().size(), -1);  // writer: place in `own`
@@ -170,6 +192,12 @@ void place_scan(const graph<Backend>& g, const plan_options& options, int scan, 
         looped[c] = members.size() > 1 || !options.hoist;
         for (const int k : members) {
             const auto& op = op_of(k);
+            const auto i = static_cast<std::size_t>(own[static_cast<std::size_t>(k)]);
+            if (members.size() == 1 && scans_alone(g, options, roots, p, i)) {
+                for (const int end : {op.inputs.front().value, op.outputs.back()})
+                    p.scanned[static_cast<std::size_t>(end)] = 1;
+                continue;
+            }
             looped[c] |= !op.resources.empty() || !op.row_wise;
             for (const view& in : op.inputs) looped[c] |= written_by(in) == k || g.info(in).rows == extent::batch;
         }
@@ -189,8 +217,9 @@ void place_scan(const graph<Backend>& g, const plan_options& options, int scan, 
     // On the host all loops are one where matrices are carried: those of a step stay in a cache between layers, those
     // of T steps do not.
     constexpr int matrix = 512;  // columns
-    const bool wide = std::any_of(states.begin(), states.end(),
-                                  [&](const carried_state& s) { return g.value(s.entering).width >= matrix; });
+    const bool wide = std::any_of(states.begin(), states.end(), [&](const carried_state& s) {
+        return g.value(s.entering).width >= matrix && !p.scanned[static_cast<std::size_t>(s.entering)];
+    });
     if (!device_backend<Backend> && wide && loops > 1) {
         std::vector<char> read_in_loop(components, 0);
         for (std::size_t c = components; c-- > 0;) {
@@ -352,6 +381,7 @@ plan make_plan(const graph<Backend>& g, const plan_options& options, const std::
     p.place.assign(ops.size(), placement::once);
     p.stage.assign(ops.size(), -1);
     p.loop_of.assign(g.values().size(), -1);
+    p.scanned.assign(g.values().size(), 0);
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (!p.live[i]) continue;
         const int scan = ops[i]->scan;
@@ -360,7 +390,7 @@ plan make_plan(const graph<Backend>& g, const plan_options& options, const std::
         } else if (scan < 0) {
             p.segments.push_back({-1, {static_cast<int>(i)}, {}, {}, {}});
         } else {
-            place_scan(g, options, scan, p);
+            place_scan(g, options, roots, scan, p);
         }
     }
     find_lookups(g, options, roots, p);

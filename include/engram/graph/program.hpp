@@ -4,7 +4,7 @@
 // The run: a plan bound to buffers, replayed by forward() and backward() with no allocation or dispatch on types.
 //
 // Buffers are row-major, row t * B + b, in one arena. A carried state is one buffer of T + 1 blocks [B, F]: what a step
-// leaves is block t + 1, what the next one enters with, so nothing is copied. A gradient that its writers tile is
+// leaves is block t + 1, what the next one enters with, so nothing is copied; what an operation scans is two blocks. A gradient that its writers tile is
 // stored, any other is cleared and added to. Deferred work (weights) follows the loop in kernel::after().
 
 #include <algorithm>
@@ -136,7 +136,7 @@ public:
     }
     /// The same state as the last forward() left it.
     std::span<real> next_state(const std::string& name) {
-        return find_buffer(name, value_info::origin::persistent, "state", options_.steps);
+        return find_buffer(name, value_info::origin::persistent, "state", true);
     }
     std::vector<std::string> state_names() const {
         std::vector<std::string> names;
@@ -149,7 +149,7 @@ public:
     void carry() {
         if constexpr (device_backend<Backend>) executor_.send_written();
         for (const auto& c : layout_.states)
-            executor_.copy(arena_.data() + c.base + c.block * options_.steps, arena_.data() + c.base, c.block);
+            executor_.copy(arena_.data() + c.base + c.last, arena_.data() + c.base, c.block);
     }
 
     std::shared_ptr<resource>& bound_resource(std::size_t id) {
@@ -316,7 +316,7 @@ private:
         operand<real> o;
         o.data = arena_.data() + base + v.offset;
         o.stride = info.width;
-        o.step = info.rows == extent::batch ? 0 : std::ptrdiff_t{options_.batch} * info.width;
+        o.step = info.rows == extent::batch || plan_.scanned[i] ? 0 : std::ptrdiff_t{options_.batch} * info.width;
         o.width = v.width;
         o.accumulate = gradient && !layout_.stored[i];
         return o;
@@ -395,14 +395,14 @@ private:
     }
 
     int find_value(const std::string& name, value_info::origin kind, const char* what) const;
-    std::span<real> find_buffer(const std::string& name, value_info::origin kind, const char* what, int block = 0) {
+    std::span<real> find_buffer(const std::string& name, value_info::origin kind, const char* what, bool last = false) {
         const int v = find_value(name, kind, what);
         const auto i = static_cast<std::size_t>(v);
         require(layout_.base[i] >= 0, what, " '", name, "' is not used by this plan");
-        real* const data = arena_.data() + layout_.base[i] + layout_.state_block[i] * block;
+        real* const data = arena_.data() + layout_.base[i] + (last ? layout_.last_block[i] : 0);
         if constexpr (device_backend<Backend>)
             if (kind == value_info::origin::input) return executor_.input(data, layout_.length(v));
-        return on_host(data, layout_.length(v), block == 0);
+        return on_host(data, layout_.length(v), !last);
     }
     double* loss_slot(const std::string& name) {
         for (std::size_t i = 0; i < losses_.size(); ++i) {

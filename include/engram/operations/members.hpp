@@ -24,11 +24,11 @@ constexpr int member_count() {
         return static_cast<int>(sizeof...(Any));
 }
 
-/// visit(member) for each of at most six members, in the order in which they are declared.
+/// visit(member) for each of at most nine members, in the order in which they are declared.
 template <class Aggregate, class Visit>
 ENGRAM_HD constexpr void for_members(Aggregate& all, Visit visit) {
     constexpr int count = member_count<std::remove_const_t<Aggregate>>();
-    static_assert(count >= 1 && count <= 6, "operands: between one and six members");
+    static_assert(count >= 1 && count <= 9, "operands: between one and nine members");
     if constexpr (count == 1) {
         auto& [a] = all;
         visit(a);
@@ -44,9 +44,18 @@ ENGRAM_HD constexpr void for_members(Aggregate& all, Visit visit) {
     } else if constexpr (count == 5) {
         auto& [a, b, c, d, e] = all;
         visit(a), visit(b), visit(c), visit(d), visit(e);
-    } else {
+    } else if constexpr (count == 6) {
         auto& [a, b, c, d, e, f] = all;
         visit(a), visit(b), visit(c), visit(d), visit(e), visit(f);
+    } else if constexpr (count == 7) {
+        auto& [a, b, c, d, e, f, g] = all;
+        visit(a), visit(b), visit(c), visit(d), visit(e), visit(f), visit(g);
+    } else if constexpr (count == 8) {
+        auto& [a, b, c, d, e, f, g, h] = all;
+        visit(a), visit(b), visit(c), visit(d), visit(e), visit(f), visit(g), visit(h);
+    } else {
+        auto& [a, b, c, d, e, f, g, h, i] = all;
+        visit(a), visit(b), visit(c), visit(d), visit(e), visit(f), visit(g), visit(h), visit(i);
     }
 }
 

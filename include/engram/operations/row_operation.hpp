@@ -430,6 +430,15 @@ private:
     int* alarm = nullptr;
 };
 
+/// A body that is a step of a recurrence (recurrent_rows.hpp).
+template <class Body>
+concept carries_state = requires(const typename Body::template operands<float>& o) {
+    o.carried;
+    o.next;
+};
+template <class Backend, class Body>
+struct scan_kernel;
+
 }  // namespace internal
 
 /// An operation of a trace that a body computes row by row.
@@ -437,6 +446,8 @@ template <class Backend, class Body>
 struct row_operation final : operation<Backend> {
     typename Body::settings settings;
     std::unique_ptr<kernel<Backend>> bind(const binder<Backend>& b) const override {
+        if constexpr (!device_backend<Backend> && internal::carries_state<Body>)
+            if (b.scanned()) return std::make_unique<internal::scan_kernel<Backend, Body>>(b, settings);
         return std::make_unique<internal::row_kernel<Backend, Body>>(b, settings);
     }
 };

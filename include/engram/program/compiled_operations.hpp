@@ -156,6 +156,7 @@
 #define ENGRAM_RECURRENCES(EXTERN, BACKEND)                                 \
     EXTERN template struct row_operation<BACKEND, outer_rows>;              \
     EXTERN template struct row_operation<BACKEND, read_matrix_rows>;        \
+    EXTERN template struct row_operation<BACKEND, recalled_rows>;           \
     EXTERN template struct row_operation<BACKEND, normalised_rows>;         \
     EXTERN template struct map_operation<BACKEND, no_matter_what, 1>;       \
     EXTERN template struct map_operation<BACKEND, always_one, 1>;           \
@@ -174,7 +175,6 @@
     EXTERN template struct map_operation<BACKEND, keep_and_add, 4>;         \
     EXTERN template struct map_operation<BACKEND, mlstm_divide, 3>;         \
     EXTERN template struct map_operation<BACKEND, mlstm_out, 5>;            \
-    EXTERN template struct map_operation<BACKEND, correct_columns, 3>;      \
     EXTERN template struct map_operation<BACKEND, delta_gates, 4>;          \
     EXTERN template struct map_operation<BACKEND, gain_and_gate, 3>;        \
     EXTERN template struct map_operation<BACKEND, fading_phases, 2>;        \

@@ -1,0 +1,138 @@
+#pragma once
+// SPDX-License-Identifier: MIT
+
+// add_recurrent_rows: a row operation that carries a state by itself. Its body is one step, as any other body is; two
+// of its operands have names of their own:
+//
+//   input_row<Real> carried;    // the first input: what the step before left
+//   output_row<Real> next;      // the last output; may lie where `carried` lies, so a number is read before it is put
+//
+// and `reset`, a constant_row and the last input, says where `carried` counts as zero, whatever stands there. Where the
+// state is one that nobody else sees (graph::scanned_state), the host runs all steps of a row and piece before the next
+// one: what is carried stays in a cache, and of T states two are in memory. The backward sweep makes the others again,
+// some steps at a time. Steps, unrolls of any length and a scan give the same bits. A device runs step by step, a block
+// a row and piece.
+
+#include <engram/operations/row_operation.hpp>
+
+namespace engram {
+
+namespace internal {
+
+/// Runs all steps of one row and piece after the other.
+template <class Backend, class Body>
+struct scan_kernel final : kernel<Backend> {
+    using real = typename Backend::real;
+
+    scan_kernel(const binder<Backend>& b, const typename Body::settings& s)
+        : name_(b.op().name), settings_(s), operands_(b, s), batch_(b.batch()) {
+        if constexpr (requires { Body::sums(s, 0); })
+            room_.resize(static_cast<std::size_t>(Body::sums(s, static_cast<int>(b.op().inputs.size()))));
+        size_ = operands_.at(0, 0).all.carried.width;
+        if (!operands_.inputs_want) return;
+        chunk_ = std::max(1, static_cast<int>(std::sqrt(b.steps())));
+        starts_.resize(at((b.steps() + chunk_ - 1) / chunk_));
+        states_.resize(at(chunk_ + 1));
+        slope_.resize(at(1));
+    }
+    [[gnu::flatten]] void forward(int t, int count) override {
+        at_row piece = operands_.at(t, 0);
+        const host_row<real> on(name_, index_kind<Body>, room_.data());
+        const auto s = settings_;
+        each_piece(piece, [&] { run(on, s, piece, piece.all.carried.data, piece.all.next.data, 0, count); });
+    }
+    [[gnu::flatten]] void backward(int t, int count) override {
+        if (!operands_.inputs_want) return;
+        at_row piece = operands_.at(t, 0);
+        const host_row<real> on(name_, index_kind<Body>, room_.data());
+        const auto s = settings_;
+        each_piece(piece, [&] {
+            at_row silent = piece;
+            hide_outputs(silent);
+            std::copy_n(piece.all.carried.data, size_, starts_.data());
+            for (int first = 0; first + chunk_ < count; first += chunk_) {
+                real* const start = starts_.data() + at(first / chunk_);
+                run(on, s, silent, start, start + size_, first, chunk_);
+            }
+            const bool returns = static_cast<bool>(piece.all.carried.d);
+            if (piece.all.next.d)
+                std::copy_n(piece.all.next.d.data, size_, slope_.data());
+            else
+                std::fill_n(slope_.data(), size_, real(0));
+            for (int first = (count - 1) / chunk_ * chunk_; first >= 0; first -= chunk_) {
+                const int steps = std::min(chunk_, count - first);
+                std::copy_n(starts_.data() + at(first / chunk_), size_, states_.data());
+                for (int k = 0; k + 1 < steps; ++k)
+                    run(on, s, silent, states_.data() + at(k), states_.data() + at(k + 1), first + k, 1);
+                at_row here = piece;
+                if (returns) {
+                    here.all.next.d = {slope_.data(), 0, 0, size_, 0, false};
+                    here.all.carried.d = here.all.next.d;
+                }
+                here.move(first + steps, 0, 0);
+                for (int k = steps; k-- > 0;) {
+                    here.move(-1, 0, 0);
+                    here.all.carried.data = states_.data() + at(k);
+                    Body::backward(on, here.all, s);
+                }
+            }
+            if (returns)
+                on.each(size_, [&](auto i) { piece.all.carried.d.put(i, row_columns<real>{slope_.data()}[i]); });
+        });
+    }
+
+private:
+    using at_row = operands_at<real, Body>;
+
+    std::size_t at(int k) const { return static_cast<std::size_t>(k) * static_cast<std::size_t>(size_); }
+
+    template <class Run>
+    ENGRAM_SIMD void each_piece(at_row& piece, Run run_piece) const {
+        for (int b = 0; b < batch_; ++b, piece.move(0, 1, -operands_.pieces))
+            for (int k = 0; k < operands_.pieces; ++k, piece.move(0, 0, 1)) run_piece();
+    }
+    /// Steps [first, first + count) of a row and piece that stands at step 0; from `from` on, all in `to`.
+    static ENGRAM_SIMD void run(const host_row<real>& on, const typename Body::settings& s, at_row here, real* from,
+                                real* to, int first, int count) {
+        here.all.next.data = to;
+        here.all.carried.data = from;
+        here.all.next.step = here.all.carried.step = 0;
+        here.move(first, 0, 0);
+        for (int t = 0; t < count; ++t, here.move(1, 0, 0)) {
+            Body::forward(on, here.all, s);
+            here.all.carried.data = to;
+        }
+    }
+    /// Outputs other than what is carried are there already.
+    static void hide_outputs(at_row& here) {
+        for_members(here.all, [](auto& member) {
+            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, output_row<real>>)
+                member.data = nullptr, member.step = 0;
+        });
+    }
+
+    std::string name_;
+    typename Body::settings settings_;
+    bound_operands<Backend, Body> operands_;
+    int batch_, size_ = 0, chunk_ = 1;
+    aligned_vector<pack<real>> room_;
+    aligned_vector<real> starts_, states_, slope_;  // states ahead of a chunk, those of a chunk, and a gradient
+};
+
+}  // namespace internal
+
+/// Traces Body of `inputs`, the first of which is a state, cleared where an episode begins. Its last output is that
+/// state behind the step.
+template <class Body, class Backend>
+std::vector<var<Backend>> add_recurrent_rows(graph<Backend>& g, const std::string& name,
+                                             std::vector<var<Backend>> inputs, const typename Body::settings& settings,
+                                             const std::vector<int>& widths) {
+    if (const int reset = std::exchange(inputs.front().reset, -1); reset >= 0) {
+        var<Backend> column;
+        column.value = reset, column.width = 1, column.detached = true, column.owner = &g;
+        inputs.push_back(column);
+    }
+    return add_rows<Body>(g, name, inputs, settings, widths, {}, [](operation<Backend>& op) { op.scans = true; });
+}
+
+}  // namespace engram
