@@ -663,26 +663,27 @@ TEST_CASE("GTrXL") {
         printed(y[0][0],
                 bias > 0 ? numbers{0.473155887272, -0.890722920296} : numbers{0.394886023828, -0.569935430586});
     }
-    // Two keys, written one after the other, and a query at the third step, ahead of its own key; no step is turned.
+    // Two keys, written one after the other, and a query at the second; no step is turned.
     const gtrxl::settings two{.hidden = 2, .layers = 1, .heads = 1, .inner = 1, .window = 3};
     alone::stepped<cpu<double>> v;
     v.trace(
         {{"q", 2}, {"k", 2}, {"v", 2}}, [&] { return gtrxl_layer::begin(*v.g, two); },
         [&](const auto& in, auto& now) {
-            const auto seen = gtrxl_layer::attend(two, in[0].columns(0, 1), in[0].columns(1, 1), now);
-            gtrxl_layer::remember(two, in[1].columns(0, 1), in[1].columns(1, 1), in[2], now);
-            return seen;
+            const auto found = attend_window("window", 1, 3, now.window, split_columns<2>(in[0]),
+                                             split_columns<2>(in[1]), in[2], now.step);
+            now.window = found.ring, now.step = map("step", next_step{}, now.step);
+            return found.seen;
         });
     std::vector<matrix> shown(3);
-    for (const auto& x : xs) {
-        shown[0].push_back(left(P, x));
-        shown[1].push_back(left(R, x));
-        shown[2].push_back(left(Q, x));
+    for (const std::size_t t : {0, 1, 2}) {
+        shown[0].push_back(left(P, xs[(t + 1) % 3]));
+        shown[1].push_back(left(R, xs[t]));
+        shown[2].push_back(left(Q, xs[t]));
     }
     const auto seen = alone::headline(v, shown);
-    printed(seen[0][2], {-0.508866374682, 0.164987572544});
-    printed(seen[0][0], none);  // nothing was written
-    printed(seen[1][2], none);  // nor in this episode
+    printed(seen[0][1], {-0.508866374682, 0.164987572544});
+    printed(seen[0][0], shown[2][0]);  // one value was written
+    printed(seen[1][2], shown[2][2]);  // and one in this episode
 
     // Plain loops over what was seen: all keys of the last steps of the episode.
     const gtrxl::settings s{.hidden = 8, .layers = 2, .heads = 2, .inner = 3, .window = 4, .gate_bias = 0.5};

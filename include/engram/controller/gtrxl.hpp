@@ -13,18 +13,16 @@
 // another kind), at frequencies that are learnt. With a bias above zero a layer begins near the identity.
 //
 // It is no linear recurrence. Unlike controller/transformer.hpp it acts, and sees beyond its unroll; for that a layer
-// carries [B, 2 L H] and little more at every step of an unroll, so windows of a hundred steps or so are what it is
-// for. Shapes: inputs [T, B, .], output [T, B, H].
+// carries [B, 2 L H] and little more, which the host has twice and a device at every step of an unroll. Shapes: inputs
+// [T, B, .], output [T, B, H].
 
 #include <cmath>
 
 #include <engram/controller/layered.hpp>
 #include <engram/core/circular.hpp>
-#include <engram/operations/concatenate.hpp>
+#include <engram/operations/attend_window.hpp>
 #include <engram/operations/layer_norm.hpp>
 #include <engram/operations/learnt_row.hpp>
-#include <engram/operations/outer.hpp>
-#include <engram/operations/softmax.hpp>
 
 namespace engram {
 
@@ -35,24 +33,8 @@ struct turn_by_step {
         return std::tuple{a * c - b * s, a * s + b * c};
     }
 };
-struct replace_marked {
-    constexpr auto operator()(auto old, auto mark, auto now) const { return (1 - mark) * old + now; }
-};
 struct next_step {
     constexpr auto operator()(auto step) const { return step + 1; }
-};
-/// The next place of a ring.
-struct next_place {
-    int places;
-    constexpr auto operator()(auto place) const { return select(place + 1.5 > places, 0, place + 1); }
-};
-struct mark_used {
-    constexpr auto operator()(auto used, auto here) const { return max(used, here); }
-};
-/// Places without a key are far below any score.
-struct score_of_used {
-    double root;
-    constexpr auto operator()(auto a, auto b, auto used) const { return select(used > 0.5, root * (a + b), -1e9); }
 };
 struct reset_columns {
     constexpr auto operator()(auto y, auto x_gate, auto x) const { return logistic(y + x_gate) * x; }
@@ -108,8 +90,7 @@ struct gtrxl_layer {
     };
     template <class Var>
     struct state {
-        BOOST_HANA_DEFINE_STRUCT(state, (Var, keys_a), (Var, keys_b), (Var, values), (Var, used), (Var, place),
-                                 (Var, step));
+        BOOST_HANA_DEFINE_STRUCT(state, (Var, window), (Var, step));
     };
 
     template <class Backend>
@@ -135,36 +116,7 @@ struct gtrxl_layer {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
-        const int half = s.hidden / 2 * s.window;
-        return {g.state("keys_a", half),     g.state("keys_b", half),
-                g.state("values", 2 * half), g.state("used", s.heads * s.window),
-                g.state("place", 1),         g.state("step", 1)};
-    }
-
-    /// Writes a key (its columns as pairs a, b) and a value at the next place of the ring. Keys lie as [H / 2, L],
-    /// values as [L, columns] of every head.
-    template <class Backend>
-    static void remember(const settings& s, const var<Backend>& a, const var<Backend>& b, const var<Backend>& v,
-                         state<var<Backend>>& now) {
-        const auto here = one_hot("here", now.place, s.window);
-        const auto heres = s.heads == 1 ? here : concatenate("heres", std::vector(at(s.heads), here));
-        const auto rows = outer("marks", map("rows", always_one{}, a), here);
-        now.keys_a = map("keys_a", replace_marked{}, now.keys_a, rows, outer("key_a", a, here));
-        now.keys_b = map("keys_b", replace_marked{}, now.keys_b, rows, outer("key_b", b, here));
-        now.values =
-            map("values", replace_marked{}, now.values,
-                outer("places", heres, map("columns", always_one{}, v), s.heads), outer("value", heres, v, s.heads));
-        now.used = map("used", mark_used{}, now.used, heres);
-        now.place = map("place", next_place{s.window}, now.place);
-    }
-    /// What all heads find with a query.
-    template <class Backend>
-    static var<Backend> attend(const settings& s, const var<Backend>& a, const var<Backend>& b,
-                               const state<var<Backend>>& now) {
-        const double root = 1 / std::sqrt(static_cast<double>(s.hidden / s.heads));
-        const auto score = map("score", score_of_used{root}, read_matrices("score_a", now.keys_a, a, s.heads),
-                               read_matrices("score_b", now.keys_b, b, s.heads), now.used);
-        return read_matrices("seen", now.values, softmax("attention", score, s.window), s.heads);
+        return {g.scanned_state("window", 2 * s.hidden * s.window), g.state("step", 1)};
     }
 
     template <class Backend>
@@ -174,21 +126,20 @@ struct gtrxl_layer {
             split_columns<3>(affine("attention.look", layer_norm("attention.norm", x, w.before_attention), w.look));
         const auto frequency = learnt_row("frequency", x, w.frequency);
         const auto turned = [&](const char* name, const var<Backend>& of) {
-            return map(name, turn_by_step{}, of.columns(0, half), of.columns(half, half), frequency, now.step);
+            const auto [a, b] =
+                map(name, turn_by_step{}, of.columns(0, half), of.columns(half, half), frequency, now.step);
+            return std::array{a, b};
         };
-        const auto [k_a, k_b] = turned("turned_key", k);
-        const auto [q_a, q_b] = turned("turned_query", q);
-        remember(s, k_a, k_b, v, now);
+        const auto found = attend_window("attention.window", s.heads, s.window, now.window, turned("turned_query", q),
+                                         turned("turned_key", k), v, now.step);
+        now.window = found.ring;
         now.step = map("step", next_step{}, now.step);
-        const auto seen = affine("attention.combine", attend(s, q_a, q_b, now), w.combine);
+        const auto seen = affine("attention.combine", found.seen, w.combine);
         const auto a = w.attended("attended", s.gate_bias, x, map("attention.relu", rectify{}, seen));
         const auto wide = affine("inner.widen", layer_norm("inner.norm", a, w.before_inner), w.widen);
         const auto y = affine("inner.narrow", map("inner.relu", rectify{}, wide), w.narrow);
         return w.layered("layered", s.gate_bias, a, map("inner.out", rectify{}, y));
     }
-
-private:
-    static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 };
 
 struct gtrxl : layered<gtrxl_layer> {};

@@ -24,11 +24,11 @@ constexpr int member_count() {
         return static_cast<int>(sizeof...(Any));
 }
 
-/// visit(member) for each of at most nine members, in the order in which they are declared.
+/// visit(member) for each of at most eleven members, in the order in which they are declared.
 template <class Aggregate, class Visit>
 ENGRAM_HD constexpr void for_members(Aggregate& all, Visit visit) {
     constexpr int count = member_count<std::remove_const_t<Aggregate>>();
-    static_assert(count >= 1 && count <= 9, "operands: between one and nine members");
+    static_assert(count >= 1 && count <= 11, "operands: between one and eleven members");
     if constexpr (count == 1) {
         auto& [a] = all;
         visit(a);
@@ -53,9 +53,15 @@ ENGRAM_HD constexpr void for_members(Aggregate& all, Visit visit) {
     } else if constexpr (count == 8) {
         auto& [a, b, c, d, e, f, g, h] = all;
         visit(a), visit(b), visit(c), visit(d), visit(e), visit(f), visit(g), visit(h);
-    } else {
+    } else if constexpr (count == 9) {
         auto& [a, b, c, d, e, f, g, h, i] = all;
         visit(a), visit(b), visit(c), visit(d), visit(e), visit(f), visit(g), visit(h), visit(i);
+    } else if constexpr (count == 10) {
+        auto& [a, b, c, d, e, f, g, h, i, j] = all;
+        visit(a), visit(b), visit(c), visit(d), visit(e), visit(f), visit(g), visit(h), visit(i), visit(j);
+    } else {
+        auto& [a, b, c, d, e, f, g, h, i, j, k] = all;
+        visit(a), visit(b), visit(c), visit(d), visit(e), visit(f), visit(g), visit(h), visit(i), visit(j), visit(k);
     }
 }
 

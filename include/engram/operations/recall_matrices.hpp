@@ -34,28 +34,8 @@ struct recalled_rows {
 
     static ENGRAM_HD bool begins(const auto& o) { return o.reset && o.reset[0] > 0.5f; }
 
-    static ENGRAM_HD void forward(auto row, const auto& o, settings s) {
-        const auto step = [&](auto kept) {
-            const int K = s.key, V = o.value.width;
-            row.each(V, [&](auto i) {
-                auto change = o.value[i];
-                if (s.corrects)
-                    for (int n = 0; n < K; ++n) change = change - o.key[n] * kept(n, i);
-                change = o.write[0] * change;
-                auto read = zero_of(change);
-                for (int n = 0; n < K; ++n) {
-                    const auto entry = kept(n, i) + o.key[n] * change;
-                    o.next.put(i + n * V, entry);
-                    read = read + o.query[n] * entry;
-                }
-                o.y.put(i, read);
-            });
-        };
-        if (begins(o))
-            step([&](int, auto i) { return zero_of(o.value[i]); });
-        else
-            step([&](int n, auto i) { return o.keep[0] * o.carried[i + n * o.value.width]; });
-    }
+    static ENGRAM_HD void forward(auto row, const auto& o, settings s) { go_on<true>(row, o, s); }
+    static ENGRAM_HD void advance(auto row, const auto& o, settings s) { go_on<false>(row, o, s); }
     static ENGRAM_HD void backward(auto row, const auto& o, settings s) {
         const auto step = [&](auto was, bool forgotten) {
             const int K = s.key, V = o.value.width;
@@ -77,11 +57,11 @@ struct recalled_rows {
                     const auto change = o.write[0] * apart, d_value = o.write[0] * d_change;
                     auto d_keep = zero;
                     for (int n = 0; n < K; ++n) {
-                        const auto before = was(n, i), kept = o.keep[0] * before;
+                        const auto before = was(n, i);
                         auto d_entry = slope(n), d_key = d_entry * change;
-                        add(n, (kept + o.key[n] * change) * dy);
+                        add(n, o.next[i + n * V] * dy);
                         if (s.corrects) {
-                            d_key = d_key - kept * d_value;
+                            d_key = d_key - o.keep[0] * before * d_value;
                             d_entry = d_entry - o.key[n] * d_value;
                         }
                         add(K + n, d_key);
@@ -105,6 +85,31 @@ struct recalled_rows {
             step([&](int, auto i) { return zero_of(o.value[i]); }, true);
         else
             step([&](int n, auto i) { return o.carried[i + n * o.value.width]; }, false);
+    }
+
+private:
+    template <bool Reads>
+    static ENGRAM_HD void go_on(auto row, const auto& o, settings s) {
+        const auto step = [&](auto kept) {
+            const int K = s.key, V = o.value.width;
+            row.each(V, [&](auto i) {
+                auto change = o.value[i];
+                if (s.corrects)
+                    for (int n = 0; n < K; ++n) change = change - o.key[n] * kept(n, i);
+                change = o.write[0] * change;
+                auto read = zero_of(change);
+                for (int n = 0; n < K; ++n) {
+                    const auto entry = kept(n, i) + o.key[n] * change;
+                    o.next.put(i + n * V, entry);
+                    if constexpr (Reads) read = read + o.query[n] * entry;
+                }
+                if constexpr (Reads) o.y.put(i, read);
+            });
+        };
+        if (begins(o))
+            step([&](int, auto i) { return zero_of(o.value[i]); });
+        else
+            step([&](int n, auto i) { return o.keep[0] * o.carried[i + n * o.value.width]; });
     }
 };
 

@@ -7,7 +7,9 @@
 //   input_row<Real> carried;    // the first input: what the step before left
 //   output_row<Real> next;      // the last output; may lie where `carried` lies, so a number is read before it is put
 //
-// and `reset`, a constant_row and the last input, says where `carried` counts as zero, whatever stands there. Where the
+// and `reset`, a constant_row and the last input, says where `carried` counts as zero, whatever stands there. Besides
+// forward and backward a body has advance(row, o, settings), which puts `next` alone. backward finds both `carried` and
+// `next`; the gradient of `carried` may lie where that of `next` lies. Where the
 // state is one that nobody else sees (graph::scanned_state), the host runs all steps of a row and piece before the next
 // one: what is carried stays in a cache, and of T states two are in memory. The backward sweep makes the others again,
 // some steps at a time. Steps, unrolls of any length and a scan give the same bits. A device runs step by step, a block
@@ -39,7 +41,14 @@ struct scan_kernel final : kernel<Backend> {
         at_row piece = operands_.at(t, 0);
         const host_row<real> on(name_, index_kind<Body>, room_.data());
         const auto s = settings_;
-        each_piece(piece, [&] { run(on, s, piece, piece.all.carried.data, piece.all.next.data, 0, count); });
+        each_piece(piece, [&] {
+            at_row here = piece;
+            here.all.carried.step = here.all.next.step = 0;
+            for (int k = 0; k < count; ++k, here.move(1, 0, 0)) {
+                Body::forward(on, here.all, s);
+                here.all.carried.data = here.all.next.data;
+            }
+        });
     }
     [[gnu::flatten]] void backward(int t, int count) override {
         if (!operands_.inputs_want) return;
@@ -47,12 +56,10 @@ struct scan_kernel final : kernel<Backend> {
         const host_row<real> on(name_, index_kind<Body>, room_.data());
         const auto s = settings_;
         each_piece(piece, [&] {
-            at_row silent = piece;
-            hide_outputs(silent);
             std::copy_n(piece.all.carried.data, size_, starts_.data());
             for (int first = 0; first + chunk_ < count; first += chunk_) {
                 real* const start = starts_.data() + at(first / chunk_);
-                run(on, s, silent, start, start + size_, first, chunk_);
+                advance(on, s, piece, start, start + size_, first, chunk_);
             }
             const bool returns = static_cast<bool>(piece.all.carried.d);
             if (piece.all.next.d)
@@ -62,8 +69,8 @@ struct scan_kernel final : kernel<Backend> {
             for (int first = (count - 1) / chunk_ * chunk_; first >= 0; first -= chunk_) {
                 const int steps = std::min(chunk_, count - first);
                 std::copy_n(starts_.data() + at(first / chunk_), size_, states_.data());
-                for (int k = 0; k + 1 < steps; ++k)
-                    run(on, s, silent, states_.data() + at(k), states_.data() + at(k + 1), first + k, 1);
+                for (int k = 0; k < steps; ++k)
+                    advance(on, s, piece, states_.data() + at(k), states_.data() + at(k + 1), first + k, 1);
                 at_row here = piece;
                 if (returns) {
                     here.all.next.d = {slope_.data(), 0, 0, size_, 0, false};
@@ -73,6 +80,7 @@ struct scan_kernel final : kernel<Backend> {
                 for (int k = steps; k-- > 0;) {
                     here.move(-1, 0, 0);
                     here.all.carried.data = states_.data() + at(k);
+                    here.all.next.data = states_.data() + at(k + 1);
                     Body::backward(on, here.all, s);
                 }
             }
@@ -91,24 +99,17 @@ private:
         for (int b = 0; b < batch_; ++b, piece.move(0, 1, -operands_.pieces))
             for (int k = 0; k < operands_.pieces; ++k, piece.move(0, 0, 1)) run_piece();
     }
-    /// Steps [first, first + count) of a row and piece that stands at step 0; from `from` on, all in `to`.
-    static ENGRAM_SIMD void run(const host_row<real>& on, const typename Body::settings& s, at_row here, real* from,
-                                real* to, int first, int count) {
+    /// What steps [first, first + count) of a row and piece, which stands at step 0, make of `from`, in `to`.
+    static ENGRAM_SIMD void advance(const host_row<real>& on, const typename Body::settings& s, at_row here, real* from,
+                                    real* to, int first, int count) {
         here.all.next.data = to;
         here.all.carried.data = from;
         here.all.next.step = here.all.carried.step = 0;
         here.move(first, 0, 0);
         for (int t = 0; t < count; ++t, here.move(1, 0, 0)) {
-            Body::forward(on, here.all, s);
+            Body::advance(on, here.all, s);
             here.all.carried.data = to;
         }
-    }
-    /// Outputs other than what is carried are there already.
-    static void hide_outputs(at_row& here) {
-        for_members(here.all, [](auto& member) {
-            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, output_row<real>>)
-                member.data = nullptr, member.step = 0;
-        });
     }
 
     std::string name_;

@@ -157,6 +157,7 @@
     EXTERN template struct row_operation<BACKEND, outer_rows>;              \
     EXTERN template struct row_operation<BACKEND, read_matrix_rows>;        \
     EXTERN template struct row_operation<BACKEND, recalled_rows>;           \
+    EXTERN template struct row_operation<BACKEND, window_rows>;             \
     EXTERN template struct row_operation<BACKEND, normalised_rows>;         \
     EXTERN template struct map_operation<BACKEND, no_matter_what, 1>;       \
     EXTERN template struct map_operation<BACKEND, always_one, 1>;           \
@@ -185,11 +186,7 @@
     EXTERN template struct map_operation<BACKEND, golden_step, 1>;          \
     EXTERN template struct map_operation<BACKEND, row_at, 1>;               \
     EXTERN template struct map_operation<BACKEND, turn_by_step, 4>;         \
-    EXTERN template struct map_operation<BACKEND, replace_marked, 3>;       \
     EXTERN template struct map_operation<BACKEND, next_step, 1>;            \
-    EXTERN template struct map_operation<BACKEND, next_place, 1>;           \
-    EXTERN template struct map_operation<BACKEND, mark_used, 2>;            \
-    EXTERN template struct map_operation<BACKEND, score_of_used, 3>;        \
     EXTERN template struct map_operation<BACKEND, reset_columns, 3>;        \
     EXTERN template struct map_operation<BACKEND, gate_columns, 5>;         \
     EXTERN template struct map_operation<BACKEND, memory_traces::fade, 2>;  \

@@ -3,14 +3,17 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string_view>
 
 #include <engram/core/philox.hpp>
 #include <engram/graph/check_gradients.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/model/slots.hpp>
+#include <engram/operations/attend_window.hpp>
 #include <engram/operations/heads.hpp>
 #include <engram/operations/loss.hpp>
 #include <engram/operations/recall_matrices.hpp>
@@ -20,14 +23,20 @@ using namespace engram;
 
 namespace {
 
-constexpr int H = 2, K = 3, V = 5;
+constexpr int H = 2, K = 3, V = 5, L = 4;
+enum class memory { added, corrected, window };
+constexpr std::array every_memory{memory::added, memory::corrected, memory::window};
+constexpr std::array matrices{memory::added, memory::corrected};
 
 struct product_of {
     constexpr auto operator()(auto a, auto b) const { return a * b; }
 };
+struct one_more {
+    constexpr auto operator()(auto x) const { return x + 1; }
+};
 template <class Var>
 struct carried {
-    BOOST_HANA_DEFINE_STRUCT(carried, (Var, matrix));
+    BOOST_HANA_DEFINE_STRUCT(carried, (Var, state), (Var, step));
 };
 
 template <class Real>
@@ -36,24 +45,39 @@ struct traced {
     std::shared_ptr<parameters<Real>> store = std::make_shared<parameters<Real>>();
     graph<backend> g{store};
     std::vector<var<backend>> inputs;
-    var<backend> reset, y, matrix;
+    var<backend> reset, y, state;
 
-    explicit traced(bool corrects, bool shown_matrix = false) {
+    explicit traced(memory of, bool shown_state = false) {
         reset = g.input("reset", 1);
-        for (const auto& [name, width] :
-             {std::pair{"query", H * K}, {"key", H * K}, {"value", H * V}, {"write", H}, {"keep", H}})
-            inputs.push_back(g.input(name, width, extent::sequence, true));
-        const auto weight = g.input("weight", H * V);
-        y = scan(g, carried<var<backend>>{g.scanned_state("matrix", H * K * V)}, [&](carried<var<backend>>& now) {
+        const int d = 2 * K;  // of a window's keys and values
+        const bool window = of == memory::window;
+        for (const auto& [name, width] : {std::pair{"query", H * (window ? d : K)},
+                                          {"key", H * (window ? d : K)},
+                                          {"value", H * (window ? d : V)},
+                                          {"write", H},
+                                          {"keep", H}})
+            if (!window || inputs.size() < 3) inputs.push_back(g.input(name, width, extent::sequence, true));
+        const int width = inputs[2].width;
+        const auto weight = g.input("weight", width);
+        const carried<var<backend>> first{g.scanned_state("state", window ? H * 2 * d * L : H * K * V),
+                                          g.state("step", 1)};
+        y = scan(g, first, [&](carried<var<backend>>& now) {
             reset_rows(now, reset);
-            const auto found = recall_matrices("recall", H, corrects, now.matrix, inputs[0], inputs[1], inputs[2],
-                                               inputs[3], inputs[4]);
-            now.matrix = matrix = found.matrix;
+            const auto& in = inputs;
+            if (window) {
+                const auto found = attend_window("attend", H, L, now.state, split_columns<2>(in[0]),
+                                                 split_columns<2>(in[1]), in[2], now.step);
+                now.state = state = found.ring, now.step = map("step", one_more{}, now.step);
+                return found.seen;
+            }
+            const auto found =
+                recall_matrices("recall", H, of == memory::corrected, now.state, in[0], in[1], in[2], in[3], in[4]);
+            now.state = state = found.matrix;
             return found.read;
         });
-        add_loss("loss", sum_columns("sum", map("weighed", product_of{}, y, weight), H * V));
-        if (shown_matrix)
-            add_loss("shown", sum_columns("whole", map("square", product_of{}, matrix, matrix), H * K * V));
+        add_loss("loss", sum_columns("sum", map("weighed", product_of{}, y, weight), width));
+        if (shown_state)
+            add_loss("shown", sum_columns("whole", map("square", product_of{}, state, state), state.width));
     }
     /// Numbers of steps from `first` on, the same for a step however an unroll is cut. Row b begins at steps that 4 + b
     /// divides.
@@ -88,9 +112,9 @@ struct traced {
         for (const int first : {0, options.steps}) {
             fill(p, first);
             p.forward(), p.backward();
-            keep(p.output(y), H * V);
+            keep(p.output(y), y.width);
             for (const auto& x : inputs) keep(p.gradient_of(x), x.width);
-            found.emplace_back(p.next_state("matrix").begin(), p.next_state("matrix").end());
+            found.emplace_back(p.next_state("state").begin(), p.next_state("state").end());
             p.carry();
         }
         return found;
@@ -99,11 +123,11 @@ struct traced {
 
 template <class Real>
 void a_scan_has_the_bits_of_steps() {
-    for (const bool corrects : {false, true})
+    for (const memory of : every_memory)
         for (const bool shown : {false, true})
             for (const int T : {1, 2, 7, 16, 23}) {
-                INFO(corrects, " ", shown, " ", T);
-                traced<Real> m(corrects, shown);
+                INFO(static_cast<int>(of), " ", shown, " ", T);
+                traced<Real> m(of, shown);
                 const plan_options options{.steps = T, .batch = 3, .gradients = true};
                 plan_options stepwise = options;
                 stepwise.hoist = false;
@@ -121,33 +145,37 @@ TEST_CASE("a scan has the bits of steps, whoever else reads the matrices, with r
 }
 
 TEST_CASE("unrolls cut anywhere have the bits of one") {
-    for (const bool corrects : {false, true}) {
-        traced<float> m(corrects);
+    for (const memory of : every_memory) {
+        traced<float> m(of);
         const int B = 3, T = 24;
         program<cpu<float>> whole(m.g, m.store, {.steps = T, .batch = B}, {m.y});
         m.fill(whole);
         whole.forward();
-        std::vector<float> state(whole.state("matrix").begin(), whole.state("matrix").end());
+        std::map<std::string, std::vector<float>> states;
+        const auto left_by = [](auto& p, const std::string& name) {
+            return std::vector<float>(p.next_state(name).begin(), p.next_state(name).end());
+        };
         int first = 0;
         for (const int steps : {1, 5, 2, 16}) {
             program<cpu<float>> part(m.g, m.store, {.steps = steps, .batch = B}, {m.y});
             m.fill(part, first);
-            std::copy(state.begin(), state.end(), part.state("matrix").begin());
+            for (const auto& [name, values] : states) std::copy(values.begin(), values.end(), part.state(name).begin());
             part.forward();
             for (int t = 0; t < steps; ++t)
-                for (int i = 0; i < B * H * V; ++i)
+                for (int i = 0; i < B * m.y.width; ++i)
                     CHECK(part.output(m.y).at(t)[i] == whole.output(m.y).at(first + t)[i]);
-            state.assign(part.next_state("matrix").begin(), part.next_state("matrix").end());
+            for (const auto& name : part.state_names()) states[name] = left_by(part, name);
             first += steps;
         }
         CHECK(first == T);
-        CHECK(state == std::vector<float>(whole.next_state("matrix").begin(), whole.next_state("matrix").end()));
+        CHECK(states.at("state") == left_by(whole, "state"));
     }
 }
 
 TEST_CASE("matrices of heads are those of plain loops") {
-    for (const bool corrects : {false, true}) {
-        traced<double> m(corrects);
+    for (const memory of : matrices) {
+        const bool corrects = of == memory::corrected;
+        traced<double> m(of);
         const int B = 2, T = 11;
         program<cpu<double>> p(m.g, m.store, {.steps = T, .batch = B}, {m.y});
         m.fill(p);
@@ -184,21 +212,21 @@ TEST_CASE("matrices of heads are those of plain loops") {
                         worst = std::max(
                             worst,
                             std::abs(M[n][i] -
-                                     p.next_state("matrix")[static_cast<std::size_t>(((b * H + h) * K + n) * V + i)]));
+                                     p.next_state("state")[static_cast<std::size_t>(((b * H + h) * K + n) * V + i)]));
             }
         CHECK(worst < 1e-12);
     }
 }
 
-TEST_CASE("gradients of matrices of heads are those of central differences") {
-    for (const bool corrects : {false, true})
+TEST_CASE("their gradients are those of central differences") {
+    for (const memory of : every_memory)
         for (const bool shown : {false, true})
             for (const int T : {1, 3, 10}) {
-                traced<double> m(corrects, shown);
+                traced<double> m(of, shown);
                 const auto report = check_gradients<cpu<double>>(m.g, m.store, {.steps = T, .batch = 2}, [&](auto& p) {
                     m.fill(p, 1);
                     philox random(9, 1);
-                    for (auto& x : p.state("matrix")) x = random.normal();
+                    for (auto& x : p.state("state")) x = random.normal();
                 });
                 INFO(report.where);
                 CHECK(report.worst < 1e-6);
@@ -208,11 +236,11 @@ TEST_CASE("gradients of matrices of heads are those of central differences") {
 }
 
 TEST_CASE("what stood in a matrix ahead of an episode does not reach it") {
-    for (const bool corrects : {false, true}) {
-        traced<float> m(corrects);
+    for (const memory of : every_memory) {
+        traced<float> m(of);
         program<cpu<float>> p(m.g, m.store, {.steps = 6, .batch = 3, .gradients = true}, {m.y});
         m.fill(p);  // step 0 begins an episode in every row
-        for (auto& x : p.state("matrix")) x = std::numeric_limits<float>::quiet_NaN();
+        for (auto& x : p.state("state")) x = std::numeric_limits<float>::quiet_NaN();
         p.forward(), p.backward();
         CHECK(p.first_non_finite().empty());
         for (const auto& x : m.inputs)
@@ -232,10 +260,10 @@ TEST_CASE("what does not fit is refused") {
     CHECK_THROWS_WITH_AS(of(14, 6, 6, 4, 2), "op: 2 matrices of 3 x 2 are not 14 columns", error);
     CHECK_THROWS_WITH_AS(of(12, 6, 6, 4, 1), "op: 2 heads write and keep by as many numbers, not 1 and 2", error);
     const auto reset = g.input("reset", 1);
-    CHECK_THROWS_WITH_AS(scan(g, carried<var<cpu<double>>>{g.scanned_state("held", 4)},
+    CHECK_THROWS_WITH_AS(scan(g, carried<var<cpu<double>>>{g.scanned_state("held", 4), g.state("step", 1)},
                               [&](auto& now) {
                                   reset_rows(now, reset);
-                                  return map("twice", product_of{}, now.matrix, now.matrix);
+                                  return map("twice", product_of{}, now.state, now.state);
                               }),
                          "twice: 'held.entering' is a scanned state, for its own operation alone", error);
 }
