@@ -57,6 +57,37 @@ ENGRAM_SIMD Real largest_lane(pack<Real> v) {
     }
 }
 
+/// The sums of Count packs, each in as many lanes as there are for it, in the order of pack::sum().
+template <int Count, class Real>
+ENGRAM_SIMD pack<Real> sums_of(const pack<Real>* all) {
+    if constexpr (Count == 1) {
+        return all[0];
+    } else {
+        constexpr int lanes = pack<Real>::width / Count;
+        const pack<Real> a = sums_of<Count / 2>(all), b = sums_of<Count / 2>(all + Count / 2);
+#if defined(__CUDACC__)
+        pack<Real> both;
+        for (int j = 0; j < pack<Real>::width; ++j) {
+            const pack<Real>& from = j / lanes < Count / 2 ? a : b;
+            const int at = j / lanes % (Count / 2) * 2 * lanes + j % lanes;
+            both.lanes[j] = from.lanes[at] + from.lanes[at + lanes];
+        }
+        return both;
+#else
+        return [&]<int... J>(std::integer_sequence<int, J...>) {
+            const auto half = [&](auto other) {
+                constexpr int W = pack<Real>::width, second = decltype(other)::value;
+                return pack<Real>(__builtin_shufflevector(
+                    a.lanes, b.lanes,
+                    (J / lanes / (Count / 2) * W + J / lanes % (Count / 2) * 2 * lanes + J % lanes + second)...));
+            };
+            return half(std::integral_constant<int, 0>{}) + half(std::integral_constant<int, lanes>{});
+        }
+        (std::make_integer_sequence<int, pack<Real>::width>{});
+#endif
+    }
+}
+
 }  // namespace internal
 
 /// Columns of one row: where they lie, and how to come to another row.
@@ -196,7 +227,13 @@ public:
         for (; c + P::width <= n; c += P::width) terms(internal::whole_pack{c}, [&](int k, P v) { totals_[k] += v; });
         if (c < n)
             terms(internal::part_of_pack{c, n - c}, [&](int k, P v) { totals_[k] += inside(n - c, v, Real(0)); });
-        for (int k = 0; k < count; ++k) done(k, totals_[k].sum());
+        int k = 0;
+        for (; k + P::width <= count; k += P::width) {
+            Real found[P::width];
+            internal::sums_of<P::width>(totals_ + k).store(found);
+            for (int j = 0; j < P::width; ++j) done(k + j, found[j]);
+        }
+        for (; k < count; ++k) done(k, totals_[k].sum());
     }
     template <class Body>
     ENGRAM_SIMD void once(Body body) const {
