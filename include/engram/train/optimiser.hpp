@@ -66,8 +66,8 @@ public:
             const recursive_halving part(others->rank(), others->count(), gradient.size());
             first = part.first(), count = part.count();
         }
-        if (count < few) pool = nullptr;
-        Real squares = sum_of_squares(gradient.subspan(first, count), pool);
+        thread_pool* const sharing = count < few ? nullptr : pool;
+        Real squares = sum_of_squares(gradient.subspan(first, count), sharing);
         if (others) squares = over_all(*others, squares);
         const double norm = std::sqrt(static_cast<double>(squares));
         if (!std::isfinite(norm)) return norm;
@@ -75,7 +75,7 @@ public:
             settings_.clip > 0 && norm > settings_.clip ? static_cast<Real>(settings_.clip / norm) : Real(1);
         ++updates_;
         auto edit = store.edit(pool);
-        by_threads(pool, [&](std::size_t thread, std::size_t threads) {
+        by_threads(sharing, [&](std::size_t thread, std::size_t threads) {
             const std::size_t from = count * thread / threads, to = count * (thread + 1) / threads;
             step(edit.flat().data(), gradient.data(), first + from, static_cast<std::ptrdiff_t>(to - from), progress,
                  scale);
@@ -126,7 +126,7 @@ private:
         };
         (void)tree_of_squares(x.data(), n, depth, find);
         std::vector<Real> sums(below.size());
-        by_threads(pool, [&](std::size_t thread, std::size_t threads) {
+        by_threads(sharing, [&](std::size_t thread, std::size_t threads) {
             for (std::size_t i = below.size() * thread / threads; i < below.size() * (thread + 1) / threads; ++i)
                 sums[i] = squared_norm(below[i].data(), static_cast<std::ptrdiff_t>(below[i].size()));
         });
