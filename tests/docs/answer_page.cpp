@@ -134,6 +134,7 @@ struct run {
     std::string member, task;
     int seed = 0;
     double parameters = 0, steps = 0, seconds = 0, processor_seconds = 0;
+    double ring = 0;  // bytes of a row's ring of writes, which is no state of the graph
     std::map<std::string, score> levels;
     std::optional<double> most;  // along the curve
 };
@@ -151,6 +152,12 @@ const std::vector<run>& all_runs() {
                 at->member = name, at->task = task, at->seed = seed;
                 at->parameters = std::stod(r.at("parameters")), at->steps = std::stod(r.at("steps"));
                 at->seconds = std::stod(r.at("seconds")), at->processor_seconds = std::stod(r.at("processor_seconds"));
+            }
+            if (!r.at("memory.key").empty()) {
+                // Of each write [x, h], its key and the square of that (kernels/knn_ring.hpp); x is what encoders give.
+                const double columns = std::stod(r.at("encoder.numbers.layers")) + std::stod(r.at("controller.hidden")) +
+                                       std::stod(r.at("memory.key")) + 1;
+                at->ring = columns * std::stod(r.at("memory.slots")) * sizeof(float);
             }
             const scale s = scale_of(r);
             at->levels[r.at("level")] = {s.way(std::stod(r.at("reward"))), s.error(std::stod(r.at("standard_error")))};
@@ -406,8 +413,8 @@ lines good_for() {
         line += learnt.empty() ? "learns none of them" : "learns " + listed(learnt);
         if (!partly.empty()) line += ", some of " + listed(partly);
         if (!none.empty() && !(learnt.empty() && partly.empty())) line += ", not " + listed(none);
-        if (!kept.empty()) line += "; keeps it on what was held out in " + listed(kept);
-        if (!lost.empty()) line += "; loses it on what was held out in " + listed(lost);
+        if (!kept.empty()) line += "; holds where levels were held out in " + listed(kept);
+        if (!lost.empty()) line += "; falls where levels were held out in " + listed(lost);
         out.push_back(line + ".");
     }
     return out;
@@ -448,6 +455,8 @@ lines cost() {
             }
         const auto signed_ = [](double x) { return (x >= 0.05 ? "+" : "") + fixed(std::abs(x) < 0.05 ? 0 : x, 1); };
         const auto& here = all_sizes().at({m.name, usual});
+        const auto usual_runs = runs_of(m.name, usual);
+        const double ring = usual_runs.empty() ? 0 : usual_runs[0]->ring;
         double logs = 0, count = 0;
         std::string speed = "-";
         for (const auto& t : tasks) {
@@ -463,7 +472,7 @@ lines cost() {
         }
         out.push_back("| " + std::string(m.title) + " | " + thousands(here.parameters) + " | " +
                       (std::string(m.name) == "lstm" ? "1" : signed_(least) + " to " + signed_(greatest) + " %") + " | " +
-                      thousands(here.bytes) + " | " + speed + " | " +
+                      thousands(here.bytes) + (ring > 0 ? " + " + thousands(ring) : "") + " | " + speed + " | " +
                       (count > 0 ? fixed(std::exp(logs / count), 2) : "-") + " |");
     }
     return out;
