@@ -121,8 +121,7 @@ scale scale_of(const row& r) {
         if (p.at("task") == task && p.at("difficulty") == "easy")
             return {std::stod(p.at("random")), std::stod(p.at("oracle"))};
     const auto random = number(r.at("random")), maximum = number(r.at("maximum"));
-    // Wrong answers of 100: none is the best, and chance is what the task says.
-    if (r.at("unit").starts_with("wrong")) return {random.value_or(maximum.value_or(100)), 0};
+    if (r.at("unit") == "% right") return {10, 100};  // one of ten digits
     engram::require(random && maximum, "answer_runs.csv: ", task, " says no random or no maximum");
     return {*random, *maximum};
 }
@@ -240,7 +239,7 @@ std::string rule(std::size_t columns) {
     return line;
 }
 
-/// How much of the file has run, and how long all of it would take.
+/// How much of the file has run, and how long all of it would take: of a task, as long as its runs so far.
 lines ran() {
     lines out{"| task | memories of 18 | runs of 54 | steps | core minutes so far | core hours of three seeds |",
               rule(6)};
@@ -256,15 +255,16 @@ lines ran() {
                 who.insert(r.member), seconds += r.processor_seconds, steps = std::max(steps, r.steps), ++count;
         so_far += seconds, runs += count;
         const bool all = who.size() == members.size();
-        const double hours = all ? seconds / count * static_cast<double>(members.size()) * planned_seeds / 3600 : 0;
-        whole += hours, open = open || !all;
+        const double hours =
+            count > 0 ? seconds / count * static_cast<double>(members.size()) * planned_seeds / 3600 : 0;
+        whole += hours, open = open || count == 0;
         out.push_back("| " + std::string(t.title) + " | " + std::to_string(who.size()) + " | " + std::to_string(count) +
                       " | " + (count > 0 ? fixed(steps / 1e6, 1) + " M" : "-") + " | " + fixed(seconds / 60, 1) +
-                      " | " + (all ? fixed(hours, 1) : "-") + " |");
+                      " | " + (count > 0 ? (all ? "" : "about ") + fixed(hours, 1) : "-") + " |");
     }
     out.push_back("| all | | " + std::to_string(runs) + " of " +
                   std::to_string(members.size() * tasks.size() * planned_seeds) + " | | " + fixed(so_far / 60, 1) +
-                  " | " + fixed(whole, 1) + (open ? " and what is not known yet" : "") + " |");
+                  " | " + fixed(whole, 1) + (open ? " and those of the tasks that have not begun" : "") + " |");
     return out;
 }
 
@@ -365,8 +365,8 @@ lines ranks() {
     std::size_t fewest = planned_seeds;
     for (const auto& t : columns)
         for (const auto& m : members) fewest = std::min(fewest, runs_of(m.name, t.name).size());
-    lines out{"Over " + (over.empty() ? "no task yet" : over) + ", " +
-                  (fewest == 1 ? "of one seed: what another seed would change is not in the bounds"
+    lines out{(over.empty() ? "No task has all memories yet" : "Over " + over + ", ") +
+                  (columns.empty() ? "" : fewest == 1 ? "of one seed: what another seed would change is not in the bounds"
                                : "of " + std::to_string(fewest) + " seeds") +
                   ".",
               ""};
@@ -483,7 +483,7 @@ std::string picture() {
     constexpr double cell = 50, tall = 24, left = 178, head = 112, gap = 34, foot = 34;
     std::vector<asked> kept;
     for (const auto& t : tasks)
-        if (engram::suite_index(t.name) || std::string(t.name) == "t_maze") kept.push_back(t);
+        if (engram::suite_index(t.name) || std::string(t.name) == "t_maze" || std::string(t.name) == "copy") kept.push_back(t);
     const double second = left + cell * static_cast<double>(tasks.size()) + gap;
     const double width = second + cell * static_cast<double>(kept.size()) + 70;
     const double height = head + tall * static_cast<double>(members.size()) + foot;
