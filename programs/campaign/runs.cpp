@@ -285,7 +285,8 @@ std::string rows_of(const campaign& all, const std::vector<const planned_run*>& 
     auto varied = all.varied;
     std::erase(varied, "steps");  // has a column of its own
     for (const auto& key : varied) out += "," + csv_cell(key);
-    out += ",level,unit,episodes,reward,standard_error,random,maximum,steps,seconds,processor_seconds,mmer,parameters\n";
+    out +=
+        ",level,unit,episodes,reward,standard_error,random,maximum,steps,seconds,processor_seconds,mmer,parameters\n";
     for (const auto* run : runs) {
         const auto summary = finished_summary(*run);
         std::string front = csv_cell(run->program) + "," + csv_cell(run->task) + "," + std::to_string(run->seed);

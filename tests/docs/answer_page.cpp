@@ -1,6 +1,6 @@
-// The page of memories and tasks, docs/results/answer.md, and its picture: from docs/results/data/answer_runs.csv, a row
-// a run and level as engram-campaign writes them, and answer_sizes.csv (docs/results/answer.sh). A block of the page
-// between
+// The page of memories and tasks, docs/results/answer.md, and its picture: from docs/results/data/answer_runs.csv, a
+// row a run and level as engram-campaign writes them, and answer_sizes.csv (docs/results/answer.sh). A block of the
+// page between
 //
 //     <!-- answer: NAME -->
 //     <!-- end -->
@@ -154,8 +154,8 @@ const std::vector<run>& all_runs() {
             }
             if (!r.at("memory.key").empty()) {
                 // Of each write [x, h], its key and the square of that (kernels/knn_ring.hpp); x is what encoders give.
-                const double columns = std::stod(r.at("encoder.numbers.layers")) + std::stod(r.at("controller.hidden")) +
-                                       std::stod(r.at("memory.key")) + 1;
+                const double columns = std::stod(r.at("encoder.numbers.layers")) +
+                                       std::stod(r.at("controller.hidden")) + std::stod(r.at("memory.key")) + 1;
                 at->ring = columns * std::stod(r.at("memory.slots")) * sizeof(float);
             }
             const scale s = scale_of(r);
@@ -283,8 +283,8 @@ lines scores() {
             std::optional<double> most;
             for (const auto* r : runs)
                 if (r->most) most = most.value_or(0) + *r->most / static_cast<double>(runs.size());
-            line += " " + fixed(s->way, 0) + " ± " + fixed(s->error, 1) + (most ? " (" + fixed(*most, 0) + ")" : "") +
-                    " |";
+            line +=
+                " " + fixed(s->way, 0) + " ± " + fixed(s->error, 1) + (most ? " (" + fixed(*most, 0) + ")" : "") + " |";
         }
         out.push_back(line);
     }
@@ -331,8 +331,7 @@ std::vector<rank_of> ranks_of(const std::vector<asked>& columns) {
                 double mean = 0;
                 for (std::size_t i = 0; i < runs.size(); ++i) {
                     const auto at =
-                        d == draws ? i
-                                   : static_cast<std::size_t>(random.below(static_cast<int>(runs.size())));
+                        d == draws ? i : static_cast<std::size_t>(random.below(static_cast<int>(runs.size())));
                     const auto& s = runs[at]->levels.at(level);
                     mean += s.way + (d == draws ? 0 : s.error * static_cast<double>(random.normal()));
                 }
@@ -366,8 +365,9 @@ lines ranks() {
     for (const auto& t : columns)
         for (const auto& m : members) fewest = std::min(fewest, runs_of(m.name, t.name).size());
     lines out{(over.empty() ? "No task has all memories yet" : "Over " + over + ", ") +
-                  (columns.empty() ? "" : fewest == 1 ? "of one seed: what another seed would change is not in the bounds"
-                               : "of " + std::to_string(fewest) + " seeds") +
+                  (columns.empty() ? ""
+                   : fewest == 1   ? "of one seed: what another seed would change is not in the bounds"
+                                   : "of " + std::to_string(fewest) + " seeds") +
                   ".",
               ""};
     if (columns.empty()) return out;
@@ -437,14 +437,16 @@ const std::map<std::pair<std::string, std::string>, sizes>& all_sizes() {
 /// A number with its thousands apart.
 std::string thousands(double x) {
     std::string digits = fixed(x, 0);
-    for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), " ");
+    for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
+        digits.insert(static_cast<std::size_t>(at), " ");
     return digits;
 }
 
 lines cost() {
-    lines out{"| memory | parameters, RepeatPrevious | of the LSTM's, over the tasks | bytes a row, RepeatPrevious | steps a "
-              "second, RepeatPrevious | of the LSTM's, over the tasks |",
-              rule(6)};
+    lines out{
+        "| memory | parameters, RepeatPrevious | of the LSTM's, over the tasks | bytes a row, RepeatPrevious | steps a "
+        "second, RepeatPrevious | of the LSTM's, over the tasks |",
+        rule(6)};
     const char* usual = "popgym_repeat_previous";
     for (const auto& m : members) {
         double least = 1e9, greatest = -1e9;
@@ -471,9 +473,9 @@ lines cost() {
             if (std::string(t.name) == usual) speed = thousands(std::round(rate(own) / 100) * 100);
         }
         out.push_back("| " + std::string(m.title) + " | " + thousands(here.parameters) + " | " +
-                      (std::string(m.name) == "lstm" ? "1" : signed_(least) + " to " + signed_(greatest) + " %") + " | " +
-                      thousands(here.bytes) + (ring > 0 ? " + " + thousands(ring) : "") + " | " + speed + " | " +
-                      (count > 0 ? fixed(std::exp(logs / count), 2) : "-") + " |");
+                      (std::string(m.name) == "lstm" ? "1" : signed_(least) + " to " + signed_(greatest) + " %") +
+                      " | " + thousands(here.bytes) + (ring > 0 ? " + " + thousands(ring) : "") + " | " + speed +
+                      " | " + (count > 0 ? fixed(std::exp(logs / count), 2) : "-") + " |");
     }
     return out;
 }
@@ -483,7 +485,8 @@ std::string picture() {
     constexpr double cell = 50, tall = 24, left = 178, head = 112, gap = 34, foot = 34;
     std::vector<asked> kept;
     for (const auto& t : tasks)
-        if (engram::suite_index(t.name) || std::string(t.name) == "t_maze" || std::string(t.name) == "copy") kept.push_back(t);
+        if (engram::suite_index(t.name) || std::string(t.name) == "t_maze" || std::string(t.name) == "copy")
+            kept.push_back(t);
     const double second = left + cell * static_cast<double>(tasks.size()) + gap;
     const double width = second + cell * static_cast<double>(kept.size()) + 70;
     const double height = head + tall * static_cast<double>(members.size()) + foot;
