@@ -124,6 +124,18 @@ using bptt_memory_traces = bptt_lstm::with<feed_forward>::with<engram::memory_tr
 using hybrid = lstm::with<engram::hybrid>;                                              // on request LSTM with a hybrid memory (ours)
 using ppo_hybrid = ppo_lstm::with<engram::hybrid>;                                      // on request PPO with an LSTM and a hybrid memory (ours)
 using bptt_hybrid = bptt_lstm::with<engram::hybrid>;                                    // on request LSTM with a hybrid memory on sequences (ours)
+
+// The papers' memories beside an LSTM, and none, where PPO acts and on sequences (docs/results/answer.md).
+
+using ppo_introspection = ppo_lstm::with<engram::introspection>;   // on request PPO with an LSTM and an introspection memory
+using ppo_ntm = ppo_lstm::with<engram::ntm>;                       // on request PPO with an LSTM and an NTM memory
+using ppo_lru_access = ppo_lstm::with<engram::lru_access>;         // on request PPO with an LSTM and LRU access
+using bptt_ff = bptt_lstm::with<feed_forward>;                     // on request FF on sequences
+using bptt_lstm_mem = bptt_lstm::with<fifo_knn>;                   // on request LSTM with a k-NN memory on sequences
+using bptt_introspection = bptt_lstm::with<engram::introspection>; // on request LSTM with an introspection memory on sequences
+using bptt_ntm = bptt_lstm::with<engram::ntm>;                     // on request LSTM with an NTM memory on sequences
+using bptt_lru_access = bptt_lstm::with<engram::lru_access>;       // on request LSTM with LRU access on sequences
+using bptt_dnc = bptt_lstm::with<engram::dnc>;                     // on request LSTM with a DNC on sequences
 // clang-format on
 
 }  // namespace engram::catalogue

@@ -285,7 +285,8 @@ std::string rows_of(const campaign& all, const std::vector<const planned_run*>& 
     auto varied = all.varied;
     std::erase(varied, "steps");  // has a column of its own
     for (const auto& key : varied) out += "," + csv_cell(key);
-    out += ",level,unit,episodes,reward,standard_error,random,maximum,steps,seconds,processor_seconds,mmer\n";
+    out +=
+        ",level,unit,episodes,reward,standard_error,random,maximum,steps,seconds,processor_seconds,mmer,parameters\n";
     for (const auto* run : runs) {
         const auto summary = finished_summary(*run);
         std::string front = csv_cell(run->program) + "," + csv_cell(run->task) + "," + std::to_string(run->seed);
@@ -295,7 +296,8 @@ std::string rows_of(const campaign& all, const std::vector<const planned_run*>& 
             front += "," + (at == run->values.end() ? "" : csv_cell(at->value));
         }
         const std::string back = "," + cell(*summary, "steps") + "," + cell(*summary, "wall_seconds") + "," +
-                                 cell(*summary, "cpu_seconds") + "," + mmer_of(*run) + "\n";
+                                 cell(*summary, "cpu_seconds") + "," + mmer_of(*run) + "," +
+                                 cell(*summary, "parameters") + "\n";
         if ((*summary)["levels"].empty()) out += front + ",,,,,,," + back;  // it was not judged
         for (const auto& [level, score] : (*summary)["levels"].items())
             out += front + "," + csv_cell(level) + "," + csv_cell(score.value("unit", "")) + "," +

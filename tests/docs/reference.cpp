@@ -153,7 +153,10 @@ TEST_CASE("the catalogue's table") {
          "ours."},
         {"Memories of today",
          "What researchers compare with; of no paper's table. These programs are compiled on request: "
-         "`./dev build engram-gru`."}};
+         "`./dev build engram-gru`."},
+        {"The papers' memories where PPO acts and on sequences",
+         "What [the table of memories and tasks](../results/answer.md) compares; of no paper's table. Compiled on "
+         "request."}};
     const auto lines = catalogue_lines();
     const auto all = catalogue();
     REQUIRE(lines.size() == all.size());

@@ -154,7 +154,7 @@ TEST_CASE("two runs to their end, their report and results; what is finished is 
     CHECK(
         csv.starts_with("# From the summaries of these runs, by engram-campaign some.campaign.\n"
                         "program,task,seed,level,unit,episodes,reward,standard_error,random,maximum,steps,seconds,"
-                        "processor_seconds,mmer\nff,t_maze,1,train,episode reward,2,"));
+                        "processor_seconds,mmer,parameters\nff,t_maze,1,train,episode reward,2,"));
     CHECK(lines_with(csv, "\n") == 6);
     CHECK(lines_with(csv, ",4000,") == 4);
 

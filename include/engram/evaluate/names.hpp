@@ -25,7 +25,7 @@ struct ablation_name {
 };
 
 /// Every name of the catalogue, in the order of a tie: by paper, plain models first (ours).
-inline constexpr std::array<ablation_name, 60> ablation_names{{
+inline constexpr std::array<ablation_name, 69> ablation_names{{
     {"ff", "FF", memory_kind::without},
     {"lstm", "LSTM", memory_kind::without},
     {"lstm_cpc", "LSTM+CPC", memory_kind::without},
@@ -86,6 +86,15 @@ inline constexpr std::array<ablation_name, 60> ablation_names{{
     {"hybrid", "LSTM+hybrid", memory_kind::with},
     {"ppo_hybrid", "PPO+LSTM+hybrid", memory_kind::with},
     {"bptt_hybrid", "LSTM+hybrid, BPTT", memory_kind::with},
+    {"ppo_introspection", "PPO+LSTM+introspection", memory_kind::with},
+    {"ppo_ntm", "PPO+LSTM+NTM", memory_kind::with},
+    {"ppo_lru_access", "PPO+LSTM+LRU access", memory_kind::with},
+    {"bptt_ff", "FF, BPTT", memory_kind::without},
+    {"bptt_lstm_mem", "LSTM+MEM, BPTT", memory_kind::with},
+    {"bptt_introspection", "LSTM+introspection, BPTT", memory_kind::with},
+    {"bptt_ntm", "LSTM+NTM, BPTT", memory_kind::with},
+    {"bptt_lru_access", "LSTM+LRU access, BPTT", memory_kind::with},
+    {"bptt_dnc", "LSTM+DNC, BPTT", memory_kind::with},
 }};
 
 /// Position in that order; names from elsewhere (a user's own) come last.
