@@ -58,6 +58,7 @@
 #include <engram/graph/scan.hpp>
 #include <engram/graph/snapshot.hpp>
 #include <engram/operations/affine.hpp>
+#include <engram/operations/attend_window.hpp>
 #include <engram/operations/attention.hpp>
 #include <engram/operations/batch_norm.hpp>
 #include <engram/operations/channels.hpp>
@@ -80,7 +81,9 @@
 #include <engram/operations/pick.hpp>
 #include <engram/operations/previous.hpp>
 #include <engram/operations/quantiles.hpp>
+#include <engram/operations/recall_matrices.hpp>
 #include <engram/operations/receive_gradient.hpp>
+#include <engram/operations/recurrent_rows.hpp>
 #include <engram/operations/returns.hpp>
 #include <engram/operations/row_operation.hpp>
 #include <engram/operations/slots.hpp>

@@ -126,7 +126,7 @@ private:
         };
         (void)tree_of_squares(x.data(), n, depth, find);
         std::vector<Real> sums(below.size());
-        by_threads(sharing, [&](std::size_t thread, std::size_t threads) {
+        by_threads(pool, [&](std::size_t thread, std::size_t threads) {
             for (std::size_t i = below.size() * thread / threads; i < below.size() * (thread + 1) / threads; ++i)
                 sums[i] = squared_norm(below[i].data(), static_cast<std::ptrdiff_t>(below[i].size()));
         });
