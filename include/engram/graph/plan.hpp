@@ -194,8 +194,8 @@ void place_scan(const graph<Backend>& g, const plan_options& options, const std:
             const auto& op = op_of(k);
             const auto i = static_cast<std::size_t>(own[static_cast<std::size_t>(k)]);
             if (members.size() == 1 && scans_alone(g, options, roots, p, i)) {
-                for (const int end : {op.inputs.front().value, op.outputs.back()})
-                    p.scanned[static_cast<std::size_t>(end)] = 1;
+                p.scanned[static_cast<std::size_t>(op.inputs.front().value)] = 1;
+                p.scanned[static_cast<std::size_t>(op.outputs.back())] = 1;
                 continue;
             }
             looped[c] |= !op.resources.empty() || !op.row_wise;

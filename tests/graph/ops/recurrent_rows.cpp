@@ -185,8 +185,8 @@ TEST_CASE("matrices of heads are those of plain loops") {
             for (int h = 0; h < H; ++h) {
                 double M[K][V] = {};
                 for (int t = 0; t < T; ++t) {
-                    const auto in = [&](int of, int i, int width) {
-                        return p.input(m.g.info(m.inputs[static_cast<std::size_t>(of)])
+                    const auto in = [&](int k, int i, int width) {
+                        return p.input(m.g.info(m.inputs[static_cast<std::size_t>(k)])
                                            .name)[static_cast<std::size_t>(((t * B + b) * H + h) * width + i)];
                     };
                     for (auto& row : M)
