@@ -199,6 +199,27 @@ const std::vector<wrong_shape>& wrong_shapes() {
          },
          "m.op: all steps are needed at once, and a scan has one at a time"},
         {"outer", [](traced& t) { outer("op", t.in(6), t.in(7), 3); }, "m.op: 7 columns do not divide into 3 heads"},
+        {"recall_matrices",
+         [](traced& t) { recall_matrices("op", 2, true, t.in(14), t.in(6), t.in(6), t.in(4), t.in(2), t.in(2)); },
+         "m.op: 2 matrices of 3 x 2 are not 14 columns"},
+        {"recall_matrices",
+         [](traced& t) { recall_matrices("op", 2, true, t.in(12), t.in(4), t.in(6), t.in(4), t.in(2), t.in(2)); },
+         "m.op: a query of 4 columns does not fit a key of 6"},
+        {"attend_window",
+         [](traced& t) {
+             attend_window("op", 2, 3, t.in(50), {t.in(4), t.in(4)}, {t.in(4), t.in(4)}, t.in(8), t.in(1));
+         },
+         "m.op: 2 rings of 3 keys and values of 4 columns are not 50 columns"},
+        {"attend_window",
+         [](traced& t) {
+             attend_window("op", 2, 3, t.in(48), {t.in(4), t.in(3)}, {t.in(4), t.in(4)}, t.in(8), t.in(1));
+         },
+         "m.op: halves of 3 columns do not fit values of 8 for 2 heads"},
+        {"attend_window",
+         [](traced& t) {
+             attend_window("op", 2, 3, t.in(48), {t.in(4), t.in(4)}, {t.in(4), t.in(4)}, t.in(8), t.in(2));
+         },
+         "m.op: the step is one column, not 2"},
         {"read_matrices", [](traced& t) { read_matrices("op", t.in(24), t.in(10), 2); },
          "m.op: a head's matrix of 12 numbers has no 5 rows of equal length, one for each column of the query"},
         {"learnt_row", [](traced& t) { learnt_row("op", t.in(3), t.weights(5, 2).weight); },
