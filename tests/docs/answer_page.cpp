@@ -154,8 +154,9 @@ const std::vector<run>& all_runs() {
             }
             if (!r.at("memory.key").empty()) {
                 // Of each write [x, h], its key and the square of that (kernels/knn_ring.hpp); x is what encoders give.
-                const double columns = std::stod(r.at("encoder.numbers.layers")) +
-                                       std::stod(r.at("controller.hidden")) + std::stod(r.at("memory.key")) + 1;
+                const auto& encoded = r.at(r.at("encoder.width").empty() ? "encoder.numbers.layers" : "encoder.width");
+                const double columns =
+                    std::stod(encoded) + std::stod(r.at("controller.hidden")) + std::stod(r.at("memory.key")) + 1;
                 at->ring = columns * std::stod(r.at("memory.slots")) * sizeof(float);
             }
             const scale s = scale_of(r);
