@@ -19,7 +19,7 @@
 
 #include "report/heatmap_view.hpp"
 
-#include "markdown.hpp"
+#include "tables.hpp"
 
 using namespace documents;
 
@@ -66,35 +66,6 @@ constexpr std::array<asked, 9> tasks{{{"t_maze", "T-Maze"},
 constexpr int planned_seeds = 3;
 constexpr double most_apart = 5;  // percent of the LSTM's parameters
 
-using row = std::map<std::string, std::string>;
-
-std::vector<row> rows_of(const std::string& path) {
-    std::vector<row> rows;
-    lines names;
-    for (const auto& line : read_lines(root() / path)) {
-        if (line.starts_with("#")) continue;
-        lines cells{""};
-        bool quoted = false;
-        for (const char c : line)
-            if (c == '"')
-                quoted = !quoted;
-            else if (c == ',' && !quoted)
-                cells.emplace_back();
-            else
-                cells.back() += c;
-        if (names.empty()) {
-            names = cells;
-            continue;
-        }
-        engram::require(cells.size() == names.size(), path, ": '", line, "' has ", cells.size(), " cells, expected ",
-                        names.size());
-        row r;
-        for (std::size_t i = 0; i < names.size(); ++i) r[names[i]] = cells[i];
-        rows.push_back(std::move(r));
-    }
-    return rows;
-}
-
 std::string member_of(const std::string& program) {
     return program.substr(program.find('_') + 1);
 }
@@ -116,7 +87,7 @@ scale scale_of(const row& r) {
     for (std::size_t l = 0; l < levels.size(); ++l)
         if (r.at("level") == levels[l])
             if (const auto known = engram::scale_of(task, l, "small")) return {known->zero, known->hundred};
-    static const auto popgym = rows_of("docs/results/data/popgym.csv");
+    static const auto popgym = read_rows("data/popgym.csv");
     for (const auto& p : popgym)
         if (p.at("task") == task && p.at("difficulty") == "easy")
             return {std::stod(p.at("random")), std::stod(p.at("oracle"))};
@@ -141,7 +112,7 @@ struct run {
 const std::vector<run>& all_runs() {
     static const std::vector<run> runs = [] {
         std::vector<run> found;
-        for (const auto& r : rows_of("docs/results/data/answer_runs.csv")) {
+        for (const auto& r : read_rows("data/answer_runs.csv")) {
             const std::string name = member_of(r.at("program")), task = r.at("task");
             const int seed = std::stoi(r.at("seed"));
             auto at = std::find_if(found.begin(), found.end(),
@@ -428,7 +399,7 @@ struct sizes {
 const std::map<std::pair<std::string, std::string>, sizes>& all_sizes() {
     static const auto found = [] {
         std::map<std::pair<std::string, std::string>, sizes> all;
-        for (const auto& r : rows_of("docs/results/data/answer_sizes.csv"))
+        for (const auto& r : read_rows("data/answer_sizes.csv"))
             all[{member_of(r.at("program")), r.at("task")}] = {std::stod(r.at("parameters")), std::stod(r.at("bytes"))};
         return all;
     }();
@@ -536,27 +507,13 @@ std::string picture() {
 }  // namespace
 
 TEST_CASE("memories and tasks: the tables are those of the runs") {
-    const std::map<std::string, lines (*)()> blocks{{"ran", ran},     {"scores", scores},     {"heldout", heldout},
-                                                    {"ranks", ranks}, {"good_for", good_for}, {"cost", cost}};
-    const auto before = read_lines(root() / "docs/results/answer.md");
-    lines after;
-    std::set<std::string> found;
-    for (std::size_t i = 0; i < before.size(); ++i) {
-        after.push_back(before[i]);
-        if (!before[i].starts_with("<!-- answer: ")) continue;
-        const std::string name = before[i].substr(13, before[i].size() - 13 - 4);
-        CAPTURE(name);
-        REQUIRE(blocks.count(name) == 1);
-        found.insert(name);
-        const auto made = blocks.at(name)();
-        after.insert(after.end(), made.begin(), made.end());
-        while (i + 1 < before.size() && before[i + 1] != "<!-- end -->") ++i;
-        REQUIRE(i + 1 < before.size());
-    }
-    CHECK(found.size() == blocks.size());
-    if (writes()) return write_lines(root() / "docs/results/answer.md", after);
-    INFO("ENGRAM_WRITE_DOCS=1 ./dev test docs writes what the file says");
-    CHECK(before == after);
+    compare_blocks("docs/results/answer.md", "answer",
+                   {{"ran", ran},
+                    {"scores", scores},
+                    {"heldout", heldout},
+                    {"ranks", ranks},
+                    {"good_for", good_for},
+                    {"cost", cost}});
 }
 
 TEST_CASE("memories and tasks: the picture is that of the runs") {

@@ -18,7 +18,7 @@
 
 #include "report/heatmap_view.hpp"
 
-#include "markdown.hpp"
+#include "tables.hpp"
 
 using namespace documents;
 
@@ -36,33 +36,12 @@ constexpr std::array<const char*, 10> ablations{"ff",       "ff_mem",   "ff_mem_
 constexpr std::array<const char*, 3> level_names{"train", "interpolate", "extrapolate"};
 constexpr int table_seeds = 3;  // that all agents were to have; others were kept for the end
 
-std::vector<std::string> cells_of(const std::string& line) {
-    std::vector<std::string> cells{""};
-    for (const char c : line)
-        if (c == ',')
-            cells.emplace_back();
-        else
-            cells.back() += c;
-    return cells;
-}
-
 /// Every run of the file. Where an error was not kept the largest one of the same task and level stands for it.
 const std::vector<run_record>& all_runs() {
     static const std::vector<run_record> runs = [] {
         std::vector<run_record> found;
         std::map<std::pair<std::string, std::string>, double> largest;
-        std::vector<std::string> names;
-        for (const auto& line : read_lines(root() / "docs/results/data/suite_runs.csv")) {
-            if (line.starts_with("#")) continue;
-            const auto cells = cells_of(line);
-            if (names.empty()) {
-                names = cells;
-                continue;
-            }
-            engram::require(cells.size() == names.size(), "suite_runs.csv: '", line, "' has ", cells.size(),
-                            " cells, expected ", names.size());
-            std::map<std::string, std::string> at;
-            for (std::size_t i = 0; i < names.size(); ++i) at[names[i]] = cells[i];
+        for (row at : read_rows("data/suite_runs.csv")) {
             const double seed = std::stod(at["seed"]), steps = std::stod(at["steps"]);
             auto run = std::find_if(found.begin(), found.end(), [&](const run_record& r) {
                 return r.ablation == at["program"] && r.task == at["task"] && r.seed == seed;
@@ -79,7 +58,8 @@ const std::vector<run_record>& all_runs() {
                 most = std::max(most, known);
             }
             for (const auto& l : run->levels)
-                engram::require(l.level != at["level"], "suite_runs.csv: '", line, "' stands twice");
+                engram::require(l.level != at["level"], "suite_runs.csv: ", at["program"], " on ", at["task"],
+                                ", seed ", at["seed"], ", stands twice on ", at["level"]);
             run->levels.push_back({.level = at["level"],
                                    .unit = at["unit"],
                                    .episodes = std::stod(at["episodes"]),
@@ -325,28 +305,8 @@ lines leaders() {
 }  // namespace
 
 TEST_CASE("the suite's tables are those of its runs") {
-    const std::map<std::string, lines (*)()> blocks{
-        {"met", met}, {"seeds", seeds}, {"orderings", orderings}, {"leaders", leaders}};
-    const auto before = read_lines(root() / "docs/results/suite.md");
-    lines after;
-    std::set<std::string> found;
-    for (std::size_t i = 0; i < before.size(); ++i) {
-        after.push_back(before[i]);
-        if (!before[i].starts_with("<!-- suite: ")) continue;
-        const std::string name = before[i].substr(12, before[i].size() - 12 - 4);
-        CAPTURE(name);
-        REQUIRE(blocks.count(name) == 1);
-        found.insert(name);
-        const auto made = blocks.at(name)();
-        CHECK(made.size() > 2);
-        after.insert(after.end(), made.begin(), made.end());
-        while (i + 1 < before.size() && before[i + 1] != "<!-- end -->") ++i;
-        REQUIRE(i + 1 < before.size());
-    }
-    CHECK(found.size() == blocks.size());
-    if (writes()) return write_lines(root() / "docs/results/suite.md", after);
-    INFO("ENGRAM_WRITE_DOCS=1 ./dev test docs writes what the file says");
-    CHECK(before == after);
+    compare_blocks("docs/results/suite.md", "suite",
+                   {{"met", met}, {"seeds", seeds}, {"orderings", orderings}, {"leaders", leaders}});
 }
 
 TEST_CASE("the suite's pictures are those of its runs and of the paper") {

@@ -4,8 +4,8 @@
 // The layout: where each value and each gradient of a plan lies in the arena, and which gradients are stored to.
 //
 // A carried state is T + 1 blocks [B, F], which the values at its two ends share, or two blocks where one operation
-// carries it through all steps. Gradients that must be cleared before
-// they are added to lie together, so that clearing them is one memset.
+// carries it through all steps. Gradients that must be cleared before they are added to lie together, so that clearing
+// them is one memset.
 
 #include <algorithm>
 #include <vector>

@@ -129,8 +129,8 @@ private:
 
 }  // namespace internal
 
-/// Whether operation i carries its state through all steps in one call, and nobody else wants to see what it carries. Of
-/// the host alone: a device has more rows than it can keep states near.
+/// Whether operation i carries its state through all steps in one call, and nobody else wants to see what it carries.
+/// Of the host alone: a device has more rows than it can keep states near.
 template <class Backend>
 bool scans_alone(const graph<Backend>& g, const plan_options& options, const std::vector<view>& roots, const plan& p,
                  std::size_t i) {

@@ -4,8 +4,9 @@
 // The run: a plan bound to buffers, replayed by forward() and backward() with no allocation or dispatch on types.
 //
 // Buffers are row-major, row t * B + b, in one arena. A carried state is one buffer of T + 1 blocks [B, F]: what a step
-// leaves is block t + 1, what the next one enters with, so nothing is copied; what an operation scans is two blocks. A gradient that its writers tile is
-// stored, any other is cleared and added to. Deferred work (weights) follows the loop in kernel::after().
+// leaves is block t + 1, what the next one enters with, so nothing is copied; what an operation scans is two blocks. A
+// gradient that its writers tile is stored, any other is cleared and added to. Deferred work (weights) follows the loop
+// in kernel::after().
 
 #include <algorithm>
 #include <memory>

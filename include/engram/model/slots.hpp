@@ -7,6 +7,7 @@
 // its `state`, what is learnt in its `weights`. Concepts are checked against the double-precision CPU backend: they ask
 // for form, never for sizes.
 
+#include <algorithm>
 #include <concepts>
 #include <vector>
 
@@ -190,31 +191,27 @@ template <class P>
 concept learner_policy = claims<P, learner_role> && has_settings<P> &&(can_learn<P> || can_infer<P>);
 // [learner]
 
-/// Clears every variable of a state at the rows whose episode begins with this step. Within a list, such as layers, what
-/// lies side by side is cleared together and nothing else: the plan tells apart what operations do not tie together. A
-/// scanned state is cleared by who reads it.
+/// Clears every variable of a state at the rows whose episode begins with this step. Within a list, such as layers,
+/// what lies side by side is cleared together and nothing else: the plan tells apart what operations do not tie
+/// together. A scanned state is cleared by who reads it.
 template <class State, class Var>
 void reset_rows(State& state, const Var& reset) {
     std::vector<std::string> groups;
-    for_each_leaf(state, "", [&](const std::string& path, const Var&) {
+    for_each_leaf(state, "", [&](const std::string& path, const Var& leaf) {
         const bool listed = std::any_of(path.begin(), path.end(), [](char c) { return c >= '0' && c <= '9'; });
-        const bool ends_a_list = !path.empty() && path.back() >= '0' && path.back() <= '9';
-        groups.push_back(!listed ? "" : ends_a_list ? path : path.substr(0, path.rfind('.')));
+        const bool alone = leaf.owner->info(leaf).scanned || (listed && path.back() >= '0' && path.back() <= '9');
+        groups.push_back(alone ? path : listed ? path.substr(0, path.rfind('.')) : "");
     });
     const std::vector<Var> leaves = flatten<Var>(state);
     std::vector<Var> cleared;
     for (std::size_t first = 0, last = 0; first < leaves.size(); first = last) {
         std::vector<Var> together;
+        for (; last < leaves.size() && groups[last] == groups[first]; ++last) together.push_back(leaves[last]);
         if (leaves[first].owner->info(leaves[first]).scanned) {
             cleared.push_back(leaves[first]);
             cleared.back().reset = reset.value;
-            last = first + 1;
             continue;
         }
-        const auto same = [&](std::size_t k) {
-            return groups[k] == groups[first] && !leaves[k].owner->info(leaves[k]).scanned;
-        };
-        for (; last < leaves.size() && same(last); ++last) together.push_back(leaves[last]);
         const std::string name = groups[first].empty() ? "reset" : message("reset.", groups[first]);
         for (const Var& v : clear_rows(name, reset, together)) cleared.push_back(v);
     }

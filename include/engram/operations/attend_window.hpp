@@ -8,8 +8,10 @@
 //
 // Keys and queries are two halves a and b of d / 2 columns, as rotary positions leave them.
 
+#include <array>
 #include <cmath>
 #include <string>
+#include <type_traits>
 
 #include <engram/operations/outer.hpp>
 #include <engram/operations/recurrent_rows.hpp>
@@ -67,15 +69,16 @@ struct window_rows {
         const int L = s.window, d = s.columns, here = place(o, L);
         const auto root = scale(o, d);
         // Of a score at some places, of their shares and of what y gets from them.
-        const auto mean = row.sum(d, [&](auto c) { return o.y.d[c] * o.y[c]; });
+        const auto d_seen = [&](auto c) { return o.y.d ? o.y.d[c] : zero_of(o.y[c]); };
+        const auto mean = row.sum(d, [&](auto c) { return d_seen(c) * o.y[c]; });
         const auto slope = [&](auto i) {
             auto by_value = zero_of(o.next[i]);
-            for (int c = 0; c < d; ++c) by_value = by_value + o.y.d[c] * o.next[i + (d + c) * L];
+            for (int c = 0; c < d; ++c) by_value = by_value + d_seen(c) * o.next[i + (d + c) * L];
             return root * o.shares[i] * (by_value - mean);
         };
         // Of row r of the ring.
         const auto entry = [&](int r, auto i, auto score) {
-            const auto now = r < d ? half(o.query_a, o.query_b, r) * score : o.y.d[r - d] * o.shares[i];
+            const auto now = r < d ? half(o.query_a, o.query_b, r) * score : d_seen(r - d) * o.shares[i];
             return o.next.d ? o.next.d[i + r * L] + now : now;
         };
         row.once([&] {  // what this step wrote, before its place is cleared
@@ -90,7 +93,8 @@ struct window_rows {
             d, L,
             [&](auto i, auto add) {
                 const auto score = slope(i);
-                const auto before = row.number(i)<here, after = row.number(i)> here;
+                const auto before = row.number(i) < here;
+                const auto after = row.number(i) > here;
                 for (int r = 0; r < 2 * d; ++r) {
                     if (r < d) add(r, score * o.next[i + r * L]);
                     const auto all = entry(r, i, score);

@@ -9,11 +9,18 @@
 //
 // and `reset`, a constant_row and the last input, says where `carried` counts as zero, whatever stands there. Besides
 // forward and backward a body has advance(row, o, settings), which puts `next` alone. backward finds both `carried` and
-// `next`; the gradient of `carried` may lie where that of `next` lies. Where the
-// state is one that nobody else sees (graph::scanned_state), the host runs all steps of a row and piece before the next
-// one: what is carried stays in a cache, and of T states two are in memory. The backward sweep makes the others again,
-// some steps at a time. Steps, unrolls of any length and a scan give the same bits. A device runs step by step, a block
-// a row and piece.
+// `next`; the gradient of the one may lie where that of the other lies.
+//
+// Where the state is one that nobody else sees (graph::scanned_state), the host runs all steps of a row and piece
+// before the next one: what is carried stays in a cache, and of T states two are in memory. The backward sweep makes
+// the others again, some steps at a time. Steps, unrolls of any length and a scan give the same bits. A device runs
+// step by step, a block a row and piece.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <engram/operations/row_operation.hpp>
 
@@ -62,10 +69,7 @@ struct scan_kernel final : kernel<Backend> {
                 advance(on, s, piece, start, start + size_, first, chunk_);
             }
             const bool returns = static_cast<bool>(piece.all.carried.d);
-            if (piece.all.next.d)
-                std::copy_n(piece.all.next.d.data, size_, slope_.data());
-            else
-                std::fill_n(slope_.data(), size_, real(0));
+            std::fill_n(slope_.data(), size_, real(0));  // nobody else reads what the last step leaves
             for (int first = (count - 1) / chunk_ * chunk_; first >= 0; first -= chunk_) {
                 const int steps = std::min(chunk_, count - first);
                 std::copy_n(starts_.data() + at(first / chunk_), size_, states_.data());
