@@ -124,6 +124,7 @@ using bptt_memory_traces = bptt_lstm::with<feed_forward>::with<engram::memory_tr
 using hybrid = lstm::with<engram::hybrid>;                                              // on request LSTM with a hybrid memory (ours)
 using ppo_hybrid = ppo_lstm::with<engram::hybrid>;                                      // on request PPO with an LSTM and a hybrid memory (ours)
 using bptt_hybrid = bptt_lstm::with<engram::hybrid>;                                    // on request LSTM with a hybrid memory on sequences (ours)
+using hybrid_gtmm = vrnn::with<engram::hybrid>;                                         // on request GTMM, hybrid memory (ours)
 
 // The papers' memories beside an LSTM, and none, where PPO acts and on sequences (docs/results/answer.md).
 

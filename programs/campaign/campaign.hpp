@@ -63,7 +63,7 @@ campaign read_campaign(const std::string& file, const std::vector<std::string>& 
 
 /// Where the programs are: beside this one, with a slash at the end.
 const std::string& program_folder();
-/// Leaves the runs of these folders alone; each of them has to be one of the file's.
+/// Leaves the runs of these folders alone, names or patterns of the shell; each has to be of a run of the file.
 void keep_only(campaign& all, const std::vector<std::string>& folders);
 /// Asks each program, which starts nothing, and looks into each folder: throws for what would be refused or differs.
 void check_campaign(campaign& all);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -340,7 +342,8 @@ void keep_only(campaign& all, const std::vector<std::string>& folders) {
         bool found = false;
         for (std::size_t i = 0; i < all.runs.size(); ++i) {
             known.push_back(all.runs[i].folder);
-            if (plain_path(all.runs[i].folder) == plain_path(folder)) kept[i] = found = true;
+            const auto mine = plain_path(all.runs[i].folder), wanted = plain_path(folder);
+            if (mine == wanted || fnmatch(wanted.c_str(), mine.c_str(), FNM_PATHNAME) == 0) kept[i] = found = true;
         }
         if (!found) fail("--only: no run of ", all.file, " has the folder '", folder, "'", instead_of(folder, known));
     }

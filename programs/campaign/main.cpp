@@ -35,7 +35,7 @@ constexpr const char* usage =
     "those;\n"
     "               Ctrl-C stops following; --jobs N is the most at a time of an array\n"
     "  --detach     with --slurm: return as soon as they are queued\n"
-    "  --only DIR   the run of this folder alone; may be given again\n"
+    "  --only DIR   the run of this folder alone, or those of a pattern ('runs/*/lstm-1'); may be given again\n"
     "  --status     tell how far every run is, start nothing\n"
     "  --dry-run    print the command of every run that is not finished, start nothing\n"
     "  --report     write the file's report and results from the runs that are finished, start nothing\n"

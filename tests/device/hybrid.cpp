@@ -21,9 +21,11 @@ TEST_CASE("ten updates of an LSTM with a hybrid memory on a device equal those o
     s.memory.key = 3;
     s.memory.neighbours = 3;
     s.memory.epsilon = 0.1;
-    s.memory.gate = true;
+    s.memory.reads = "age,content,nearest,after";
     device_test::device_equals_host<line>(s);
+    s.memory.reads = "age,content,nearest";
     s.memory.order = "position";
-    s.memory.store_gradient = true;
+    s.memory.gate = false;
+    s.memory.store_gradient = false;
     device_test::device_equals_host<line>(s);
 }

@@ -286,45 +286,38 @@ lines heldout() {
 /// Mean rank over the tasks that all have run, 1 the best; ways that round to one percent share a rank. A draw takes of
 /// each memory its seeds with replacement, and a normal error of the episodes of each.
 struct rank_of {
-    double mean = 0, low = 0, high = 0;
+    double mean = 0, low = 0, high = 0;  // over the draws
 };
 std::vector<rank_of> ranks_of(const std::vector<asked>& columns) {
     constexpr int draws = 2000;
     engram::philox random(1, engram::stream_id("answer", 0));
-    std::vector<std::vector<double>> drawn(members.size());
-    std::vector<rank_of> found(members.size());
-    for (int d = 0; d <= draws; ++d) {  // the last one is not drawn
-        std::vector<double> sum(members.size());
+    std::vector<std::vector<double>> drawn(members.size(), std::vector<double>(draws));
+    for (int d = 0; d < draws; ++d)
         for (const auto& t : columns) {
             std::vector<double> way;
             for (const auto& m : members) {
                 const auto runs = runs_of(m.name, t.name);
-                const auto level = trained_level(t.name);
-                double mean = 0;
+                double sum = 0;
                 for (std::size_t i = 0; i < runs.size(); ++i) {
-                    const auto at =
-                        d == draws ? i : static_cast<std::size_t>(random.below(static_cast<int>(runs.size())));
-                    const auto& s = runs[at]->levels.at(level);
-                    mean += s.way + (d == draws ? 0 : s.error * static_cast<double>(random.normal()));
+                    const auto* run = runs[static_cast<std::size_t>(random.below(static_cast<int>(runs.size())))];
+                    const auto& s = run->levels.at(trained_level(t.name));
+                    sum += s.way + s.error * static_cast<double>(random.normal());
                 }
-                way.push_back(std::round(mean / static_cast<double>(runs.size())));
+                way.push_back(std::round(sum / static_cast<double>(runs.size())));
             }
             for (std::size_t a = 0; a < way.size(); ++a) {
                 double rank = 1;
                 for (std::size_t b = 0; b < way.size(); ++b)
                     if (b != a) rank += way[b] > way[a] ? 1 : way[b] == way[a] ? 0.5 : 0;
-                sum[a] += rank / static_cast<double>(columns.size());
+                drawn[a][static_cast<std::size_t>(d)] += rank / static_cast<double>(columns.size());
             }
         }
-        for (std::size_t a = 0; a < sum.size(); ++a)
-            if (d < draws)
-                drawn[a].push_back(sum[a]);
-            else
-                found[a].mean = sum[a];
-    }
-    for (std::size_t a = 0; a < members.size(); ++a) {
-        std::sort(drawn[a].begin(), drawn[a].end());
-        found[a].low = drawn[a][draws * 25 / 1000], found[a].high = drawn[a][draws * 975 / 1000];
+    std::vector<rank_of> found;
+    for (auto& mine : drawn) {
+        std::sort(mine.begin(), mine.end());
+        double sum = 0;
+        for (const auto rank : mine) sum += rank;
+        found.push_back({sum / draws, mine[draws * 25 / 1000], mine[draws * 975 / 1000]});
     }
     return found;
 }

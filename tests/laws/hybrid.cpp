@@ -23,13 +23,13 @@ mixing::settings reading(const std::string& reads) {
     return s;
 }
 
-/// Everything that is off where nothing is said.
+/// Everything the other way round than where nothing is said.
 mixing::settings literal(const std::string& reads) {
     auto s = reading(reads);
     s.memory.input = "held";
     s.memory.values = "all";
-    s.memory.store_gradient = true;
-    s.memory.gate = true;
+    s.memory.store_gradient = false;
+    s.memory.gate = false;
     s.memory.hidden = 0;
     s.memory.order = "position";
     s.memory.masked = false;
@@ -42,8 +42,8 @@ mixing::settings literal(const std::string& reads) {
 
 }  // namespace
 
-TEST_CASE("laws, of the three reads together") {
-    keeps_the_laws<mixing>(reading("age,content,nearest"));
+TEST_CASE("laws, of the reads together") {
+    keeps_the_laws<mixing>(reading("age,content,nearest,after"));
     keeps_the_laws<mixing>(literal("nearest,content,age"));
 }
 
@@ -53,11 +53,16 @@ TEST_CASE("gradients, of each read and of their mixtures") {
         differentiates<mixing>(reading(reads), task(), 80);
         differentiates<mixing>(literal(reads), task(), 80);
     }
+    for (const char* reads : {"after,content", "age,after", "age,content,nearest,after"}) {
+        CAPTURE(reads);
+        differentiates<mixing>(reading(reads), task(), 80);
+    }
 }
 
 TEST_CASE("the nearest alone are fifo_knn: its weights, numbers and gradients, bit for bit") {
     auto s = reading("nearest");
     s.memory.heads = 1;
+    s.memory.gate = false;
     for (const bool tied : {false, true}) {
         auto k = tiny<nearest>();
         k.memory.tied_start = s.memory.tied_start = tied;
@@ -115,10 +120,17 @@ TEST_CASE("settings are refused in the user's words") {
         hybrid::settings s;
         CHECK_THROWS_WITH_AS(assign(s, assignment), sentence, error);
     };
-    refused("reads=", "memory.reads: expected one or more of age, content and nearest, got none");
+    refused("reads=", "memory.reads: expected one or more of age, content, nearest and after, got none");
     refused("reads=contents", "unknown read in memory.reads 'contents'; did you mean 'content'?");
-    refused("reads=age,", "unknown read in memory.reads ''; expected one of age, content, nearest");
+    refused("reads=age,", "unknown read in memory.reads ''; expected one of age, content, nearest, after");
     refused("reads=age,content,age", "memory.reads: age stands there twice");
+    refused("reads=nearest,after", "memory.reads: after follows what age or content have found, and neither is there");
+    hybrid::settings follows;
+    follows.reads = "age,after";
+    CHECK_THROWS_WITH_AS(assign(follows, "order=position"),
+                         "memory.reads: after needs memory.order=age and memory.masked=true", error);
+    CHECK_THROWS_WITH_AS(assign(follows, "masked=false"),
+                         "memory.reads: after needs memory.order=age and memory.masked=true", error);
     refused("slots=0", "memory.slots: expected at least one slot, got 0");
     refused("heads=0", "memory.heads: expected at least one head, got 0");
     refused("neighbours=0", "memory.neighbours: expected at least one neighbour, got 0");

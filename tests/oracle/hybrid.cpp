@@ -68,6 +68,8 @@ struct loops {
     };
     std::deque<entry> kept;
     int count = 0;
+    std::vector<numbers> followed;  // of each head, by number of the write
+
 
     explicit loops(const alone& of) : store(*of.store), s(of.settings), z(of.sizes) {}
 
@@ -147,22 +149,41 @@ struct loops {
             for (int j = 0; j < V; ++j) r[at(j)] += value(*e)[at(j)] / (s.epsilon + d) / sum;
         return r;
     }
-    numbers read(const numbers& x, const numbers& h) const {
+    numbers read(const numbers& x, const numbers& h) {
         const numbers e = s.input == "all" ? x + h : h;
         const int V = hybrid::context_width(s, z) / s.heads, M = static_cast<int>(s.chosen().size());
         numbers all;
+        followed.resize(at(s.heads));
         for (int head = 0; head < s.heads; ++head) {
             numbers r(at(V)), pi(at(M), 1);
+            // The slot behind each that was followed, found by its number.
+            numbers behind(at(s.slots));
+            for (int i = 0; i < s.slots; ++i)
+                if (const auto* here = slot(i); here && here->number > 0 && at(here->number) <= followed[at(head)].size())
+                    behind[at(i)] = followed[at(head)][at(here->number - 1)];
+            std::vector<numbers> dense;
             double sum = 0;
             for (int m = 0; M > 1 && m < M; ++m) sum += pi[at(m)] = std::exp(of("mixture", e)[at(head * M + m)]);
             for (int m = 0; m < M; ++m) {
                 const std::string which = s.chosen()[at(m)];
-                const auto part = which == "age"       ? weighted(age_weights(e, head), V)
-                                  : which == "content" ? weighted(content_weights(e, head, V), V)
-                                                       : nearest(x + h, head, V);
+                if (which != "nearest")
+                    dense.push_back(which == "age"       ? age_weights(e, head)
+                                    : which == "content" ? content_weights(e, head, V)
+                                                         : behind);
+                const auto part = which == "nearest" ? nearest(x + h, head, V) : weighted(dense.back(), V);
                 for (int j = 0; j < V; ++j) r[at(j)] += pi[at(m)] / (M > 1 ? sum : 1) * part[at(j)];
             }
             all = all + r;
+            if (!s.has("after")) continue;
+            numbers rho(dense.size());
+            sum = 0;
+            for (std::size_t m = 0; m < rho.size(); ++m)
+                sum += rho[m] = std::exp(of("follow", e)[at(head) * rho.size() + m]);
+            auto& now = followed[at(head)];
+            now.assign(at(count), 0);
+            for (std::size_t m = 0; m < rho.size(); ++m)
+                for (int i = 0; i < s.slots; ++i)
+                    if (slot(i)) now[at(slot(i)->number)] += rho[m] / sum * dense[m][at(i)];
         }
         if (s.gate) {
             const auto gate = of("gate", e);
@@ -173,11 +194,12 @@ struct loops {
 };
 
 hybrid::settings drawn_settings(philox& random) {
-    const char* reads[] = {
-        "age", "content", "nearest", "content,age", "age,nearest", "nearest,content", "age,content,nearest"};
+    const char* reads[] = {"age",           "content",         "nearest",
+                           "content,age",   "age,nearest",     "nearest,content",
+                           "after,content", "age,content,nearest", "age,nearest,after,content"};
     const auto one_of = [&](auto a, auto b) { return random.below(2) ? a : b; };
     hybrid::settings s;
-    s.reads = reads[random.below(7)];
+    s.reads = reads[random.below(9)];
     s.slots = 1 + static_cast<int>(random.below(6));
     s.heads = 1 + static_cast<int>(random.below(3));
     s.input = {"input", one_of("all", "held")};
@@ -187,6 +209,7 @@ hybrid::settings drawn_settings(philox& random) {
     s.hidden = one_of(0, 3);
     s.order = {"order", one_of("age", "position")};
     s.masked = random.below(2);
+    if (s.has("after")) s.order = {"order", "age"}, s.masked = true;
     s.attention = {"attention", one_of("softplus", "softmax")};
     s.bounded = random.below(2);
     s.cosine = {"cosine", one_of("each", "joint")};
@@ -291,7 +314,7 @@ TEST_CASE("loops agree over random settings, steps and episodes") {
                         return p->has_input(alone::name(i)) ? oracle::row(p->input(alone::name(i)), width, B, t, b)
                                                             : numbers(at(width));
                     };
-                    if (p->input("reset")[at(t * B + b)] > 0.5) r.kept.clear(), r.count = 0;
+                    if (p->input("reset")[at(t * B + b)] > 0.5) r.kept.clear(), r.followed.clear(), r.count = 0;
                     context.compare(oracle::row(p->output(m.read.context[0]), t, b), r.read(in(0), in(1)), "settings ",
                                     seed, " (", s.reads, "), unroll ", unroll, ", step ", t, ", row ", b);
                     r.write(in(2) + in(3));

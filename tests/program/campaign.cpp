@@ -293,6 +293,14 @@ TEST_CASE("a page of what is done, running and failed") {
     std::filesystem::remove(place / "pages/state.html");
     CHECK(place.run({"--only", "runs/all-1"}).code == 0);
     CHECK(!engram::exists_on_disk(place / "pages/state.html"));
+    // A pattern of the shell chooses several; one that none has is refused.
+    f = place.run({"--only", "runs/all-*", "--status"});
+    CHECK(has(f.out, "runs/all-1"));
+    CHECK(has(f.out, "runs/all-2"));
+    CHECK(!has(f.out, "runs/lost-3"));
+    f = place.run({"--only", "runs/al*l-3"});
+    CHECK(f.code == 2);
+    CHECK(has(f.err, "no run of some.campaign has the folder 'runs/al*l-3'"));
     // A page that cannot be written ends no runs.
     f = place.run({"page=some.campaign/state.html", "--only", "runs/all-1"});
     CHECK(f.code == 0);

@@ -86,6 +86,7 @@ inline constexpr std::array<ablation_name, 69> ablation_names{{
     {"hybrid", "LSTM+hybrid", memory_kind::with},
     {"ppo_hybrid", "PPO+LSTM+hybrid", memory_kind::with},
     {"bptt_hybrid", "LSTM+hybrid, BPTT", memory_kind::with},
+    {"hybrid_gtmm", "Hybrid GTMM", memory_kind::with},
     {"ppo_introspection", "PPO+LSTM+introspection", memory_kind::with},
     {"ppo_ntm", "PPO+LSTM+NTM", memory_kind::with},
     {"ppo_lru_access", "PPO+LSTM+LRU access", memory_kind::with},

@@ -1,21 +1,25 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// A hybrid memory (ours): the last L writes of an episode, read by a learnt mixture of up to three reads.
+// A hybrid memory (ours): the last L writes of an episode, read by a learnt mixture of up to four reads.
 //
 //   age       w = s / sum s,  s = softplus(or exp) of a small network of e, one logit for every age or slot
 //   content   w = softmax over the slots of softplus(beta) cos(kappa, v),  kappa and beta linear in e
 //   nearest   the K slots whose cached key is nearest to q, linear in [x, h]: w_j = 1 / (epsilon + |q - k_j|^2)
 //             normalised, k_j = W_k [x_j, h_j] + b_k recomputed (memory/fifo_knn.hpp)
-//   context   r = sum_m pi_m r_m,  pi = softmax(linear of e);  with a gate r * sigma(linear of e)
+//   after     w_i = what was followed at the last step in the slot written just before i, zero at first:
+//             followed = sum_m rho_m w_m over age, content and after,  rho = softmax(linear of e)
+//   context   r = sum_m pi_m r_m,  pi = softmax(linear of e);  with the gate r * sigma(linear of e)
 //
 // e is the cue, [x, h] or h alone; v what is stored of [x, h]. Reads are mixed and not weights, so that the nearest
 // stay K. Reads that `reads` leaves out cost nothing, and one alone has no pi; an empty memory gives zero. Alone,
 // `nearest` is fifo_knn with its numbers, `age` introspection, `content` the addressing by content of NTM and LRU
-// access (docs/decisions/0028). Writes are a ring, so what those erase and move to is not here.
+// access (docs/decisions/0028); `after` is the step forward along DNC's links, which a ring has for nothing: by age, a
+// slot's successor stands at the next step where the slot stood. What NTM and DNC erase and move to is not here.
 //
-// Shapes: M [B, L * V] for age and content, context [T, B, R * V], pi [T, B, R * reads]. Values are constants unless
-// `store_gradient` lets it go back through the writes of the unroll; contents of `nearest` always are.
+// Shapes: M [B, L * V] for all but `nearest`, context [T, B, R * V], pi [T, B, R * reads], followed [B, R * L].
+// Gradients go back through the writes of the unroll unless `store_gradient` is off; to `nearest` its contents are
+// constants always. Without the gate, and without those gradients, it learnt less than its parts (docs/decisions/0033).
 
 #include <algorithm>
 #include <cmath>
@@ -39,13 +43,13 @@ struct hybrid {
     using role = memory_role;
 
     struct settings {
-        std::string reads = "age,content,nearest";          // which of the three
+        std::string reads = "age,content,nearest";          // which of age, content, nearest and after
         int slots = 64;                                     // L, writes that are kept
         int heads = 1;                                      // R, reads of a step, each with a mixture of its own
         memory_input input = "all";                         // all or held: what reads are made of
         choice<"held", "observed", "all"> values = "held";  // held, observed or all: what of a write is read
-        bool store_gradient = false;              // age and content: goes back through the writes of the unroll
-        bool gate = false;                        // columns of the context are let through by e
+        bool store_gradient = true;               // age and content: goes back through the writes of the unroll
+        bool gate = true;                         // columns of the context are let through by e
         int hidden = 64;                          // age: units behind e; 0: a linear map
         choice<"age", "position"> order = "age";  // age: age or position, what a logit belongs to
         bool masked = true;                       // age: slots that were never written are left out
@@ -60,6 +64,8 @@ struct hybrid {
         bool tied_start = true;                        // nearest: queries start as keys, blind to h
 
         bool has(const char* read) const { return place(read) < static_cast<int>(chosen().size()); }
+        /// Reads that weigh every slot.
+        int dense() const { return static_cast<int>(chosen().size()) - has("nearest"); }
         int place(const char* read) const {
             const auto all = chosen();
             return static_cast<int>(std::find(all.begin(), all.end(), read) - all.begin());
@@ -74,12 +80,16 @@ struct hybrid {
             return all;
         }
         void check() const {
-            require(!reads.empty(), "memory.reads: expected one or more of age, content and nearest, got none");
+            require(!reads.empty(), "memory.reads: expected one or more of age, content, nearest and after, got none");
             const auto all = chosen();
             for (const auto& read : all) {
-                require_known("read in memory.reads", read, std::vector<std::string>{"age", "content", "nearest"});
+                require_known("read in memory.reads", read, std::vector<std::string>{"age", "content", "nearest", "after"});
                 require(std::count(all.begin(), all.end(), read) == 1, "memory.reads: ", read, " stands there twice");
             }
+            require(!has("after") || dense() > 1,
+                    "memory.reads: after follows what age or content have found, and neither is there");
+            require(!has("after") || (order == "age" && masked),
+                    "memory.reads: after needs memory.order=age and memory.masked=true");
             require(slots > 0, "memory.slots: expected at least one slot, got ", slots);
             require(heads > 0, "memory.heads: expected at least one head, got ", heads);
             require(hidden >= 0, "memory.hidden: expected a number of units, or 0 for a linear layer, got ", hidden);
@@ -94,13 +104,16 @@ struct hybrid {
         linear key;                 // nearest
         std::vector<linear> query;  // of each head
         knn_memory ring;            // none without `nearest`
+        linear follow;              // after
         linear mixture, gate;
         int first = 0, width = 0;  // of the value in [x, h]
     };
-    /// What age and content read, and how many writes there were (as in introspection); nothing without them.
+    /// What all but `nearest` read, how many writes there were (as in introspection), and which slots `after` follows,
+    /// by their age at the next step; nothing without those reads.
     template <class Var>
     struct state {
-        BOOST_HANA_DEFINE_STRUCT(state, (std::vector<Var>, memory), (std::vector<Var>, written));
+        BOOST_HANA_DEFINE_STRUCT(state, (std::vector<Var>, memory), (std::vector<Var>, written),
+                                 (std::vector<Var>, followed));
     };
 
     static int context_width(const settings& s, memory_sizes z) { return s.heads * value_width(s, z); }
@@ -131,6 +144,7 @@ struct hybrid {
                                                    s.tied_start ? initial::copy_of(g.store(), w.key.weight) : first));
             w.ring = add_knn_memory(g, "ring", s.slots, both, s.key);
         }
+        if (s.has("after")) w.follow = g.declare_linear("follow", inputs, s.heads * s.dense());
         const int reads = static_cast<int>(s.chosen().size());
         if (reads > 1) w.mixture = g.declare_linear("mixture", inputs, s.heads * reads);
         if (s.gate) w.gate = g.declare_linear("gate", inputs, s.heads * w.width);
@@ -138,10 +152,12 @@ struct hybrid {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s, memory_sizes z) {
-        if (!s.has("age") && !s.has("content")) return {};
-        return {{g.state("memory", s.slots * value_width(s, z))}, {g.state("written", 1)}};
+        if (s.dense() == 0) return {};
+        state<var<Backend>> all{{g.state("memory", s.slots * value_width(s, z))}, {g.state("written", 1)}, {}};
+        if (s.has("after")) all.followed = {g.state("followed", s.heads * s.slots)};
+        return all;
     }
-    /// What age and content read is all zeros, which a reset has made it already.
+    /// What is read of every slot is all zeros, which a reset has made it already.
     template <class Backend>
     static void forget(const weights& w, const var<Backend>& reset, state<var<Backend>>&) {
         if (w.ring.slots > 0) knn_forget(w.ring, reset);
@@ -163,9 +179,13 @@ struct hybrid {
                 }
                 reads.push_back(joined_heads("nearest", heads));
             } else {
-                weight.push_back(which == "age" ? by_age(s, w, e, now) : by_content(s, w, e, now));
+                weight.push_back(which == "age"       ? by_age(s, w, e, now)
+                                 : which == "content" ? by_content(s, w, e, now)
+                                                      : now.followed[0]);
                 reads.push_back(weighted_read(which, weight.back(), values(s, now), w.width));
             }
+        if (s.has("after"))
+            now.followed = {mixture("followed", softmax("rho", affine("follow", e, w.follow), s.dense()), weight, s.slots)};
         recalled<var<Backend>> found{{reads[0]}, weight, {}};
         if (reads.size() > 1) {
             const int count = static_cast<int>(reads.size());

@@ -20,10 +20,12 @@ inline const one_of word_memories{"ntm", "lru_access", "dnc"};
 inline preset_table generative_preset() {
     preset_table all;
     all.of({.learner = "variational"}, {{"optimiser.epsilon", "0.00000001"}})
-        .of({.memory = {"introspection", "lru_access"}, .learner = "variational"}, {{"memory.heads", "5"}})
+        .of({.memory = {"introspection", "lru_access", "hybrid"}, .learner = "variational"}, {{"memory.heads", "5"}})
         .of({.memory = {"ntm", "dnc"}, .learner = "variational"}, {{"memory.read_heads", "5"}})
-        .of({.memory = {"introspection", "ntm", "dnc", "fifo_knn", "fifo_knn_no_jumpy"}, .learner = "variational"},
+        .of({.memory = {"introspection", "ntm", "dnc", "fifo_knn", "fifo_knn_no_jumpy", "hybrid"}, .learner = "variational"},
             {{"memory.slots", "T"}})
+        // What the papers' memories of these models store: latents.
+        .of({.memory = "hybrid", .learner = "variational"}, {{"memory.values", "observed"}})
         .of({.memory = "lru_access", .learner = "variational"}, {{"memory.slots", "5T"}});
     return all;
 }

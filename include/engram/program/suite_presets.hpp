@@ -15,7 +15,8 @@
 
 namespace engram {
 
-inline const one_of knn_memories{"fifo_knn", "fifo_knn_no_jumpy"};
+/// Those that read by nearest neighbours, alone or among others.
+inline const one_of knn_memories{"fifo_knn", "fifo_knn_no_jumpy", "hybrid"};
 /// Controllers of one layer, whose width alone there is to choose.
 inline const one_of plain_controllers{"lstm", "feed_forward"};
 
