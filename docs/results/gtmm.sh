@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 data=${1:?a folder with mnist/ and omniglot/ was expected}
 bin=build/bin runs=runs/gtmm
-models=(introspective_gtmm vrnn dnc_gtmm ntm_gtmm lru_gtmm)
+models=(introspective_gtmm vrnn dnc_gtmm ntm_gtmm lru_gtmm hybrid_gtmm)
 
 ./dev campaign docs/results/gtmm.campaign "data=$data" ${2:+--jobs "$2"}
 
