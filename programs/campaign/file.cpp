@@ -278,10 +278,10 @@ void connect(campaign& all) {
                     value.value, ", which should come before it");
             all.runs[i].needs = static_cast<std::ptrdiff_t>(other->second);
         }
-    // No file is written by two. engram-report writes two tables beside its page.
+    // No file is written by two. engram-report writes three tables beside its page.
     std::map<std::string, std::string> written;
     for (const auto& run : all.runs)
-        for (const char* ending : {"html", "csv", "heatmap.csv"})
+        for (const char* ending : {"html", "csv", "heatmap.csv", "orderings.csv"})
             if (!run.report.empty())
                 written[plain_path(std::filesystem::path(run.report).replace_extension(ending))] =
                     "the report " + run.report;

@@ -20,6 +20,7 @@
 
 #include <engram/evaluate/comparison_table.hpp>
 #include <engram/evaluate/mmer.hpp>
+#include <engram/evaluate/retrieval.hpp>
 
 #include "campaign.hpp"
 
@@ -277,6 +278,15 @@ std::string mmer_of(const planned_run& run) {
     return found ? significant(*found, 8) : "";
 }
 
+/// Of retrieval.json: percent of the read weight that fell on earlier showings of the same image, and what reading all
+/// earlier trials alike would put there; two cells, empty but on the level of that episode.
+std::string retrieved_of(const std::optional<retrieval_episode>& episode, const std::string& level) {
+    if (!episode || episode->level != level) return ",,";
+    const auto found = retrieval_summary(*episode);
+    if (!found.share) return ",,";
+    return "," + significant(100 * *found.share, 4) + "," + significant(100 * found.uniform, 4);
+}
+
 /// One row a run and level.
 std::string rows_of(const campaign& all, const std::vector<const planned_run*>& runs) {
     std::string out = "# From the summaries of these runs, by engram-campaign " +
@@ -286,7 +296,8 @@ std::string rows_of(const campaign& all, const std::vector<const planned_run*>& 
     std::erase(varied, "steps");  // has a column of its own
     for (const auto& key : varied) out += "," + csv_cell(key);
     out +=
-        ",level,unit,episodes,reward,standard_error,random,maximum,steps,seconds,processor_seconds,mmer,parameters\n";
+        ",level,unit,episodes,reward,standard_error,random,maximum,steps,seconds,processor_seconds,mmer,parameters,"
+        "read_same,read_alike\n";
     for (const auto* run : runs) {
         const auto summary = finished_summary(*run);
         std::string front = csv_cell(run->program) + "," + csv_cell(run->task) + "," + std::to_string(run->seed);
@@ -297,12 +308,15 @@ std::string rows_of(const campaign& all, const std::vector<const planned_run*>& 
         }
         const std::string back = "," + cell(*summary, "steps") + "," + cell(*summary, "wall_seconds") + "," +
                                  cell(*summary, "cpu_seconds") + "," + mmer_of(*run) + "," +
-                                 cell(*summary, "parameters") + "\n";
-        if ((*summary)["levels"].empty()) out += front + ",,,,,,," + back;  // it was not judged
+                                 cell(*summary, "parameters");
+        std::optional<retrieval_episode> retrieval;
+        if (const std::string path = run->folder + "/retrieval.json"; std::filesystem::is_regular_file(path))
+            retrieval = parse_retrieval(read_json(path), path);
+        if ((*summary)["levels"].empty()) out += front + ",,,,,,," + back + ",,\n";  // it was not judged
         for (const auto& [level, score] : (*summary)["levels"].items())
             out += front + "," + csv_cell(level) + "," + csv_cell(score.value("unit", "")) + "," +
                    cell(score, "episodes") + "," + cell(score, "mean") + "," + cell(score, "stderr") + "," +
-                   cell(score, "random") + "," + cell(score, "maximum") + back;
+                   cell(score, "random") + "," + cell(score, "maximum") + back + retrieved_of(retrieval, level) + "\n";
     }
     return out;
 }

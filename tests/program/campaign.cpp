@@ -154,9 +154,20 @@ TEST_CASE("two runs to their end, their report and results; what is finished is 
     CHECK(
         csv.starts_with("# From the summaries of these runs, by engram-campaign some.campaign.\n"
                         "program,task,seed,level,unit,episodes,reward,standard_error,random,maximum,steps,seconds,"
-                        "processor_seconds,mmer,parameters\nff,t_maze,1,train,episode reward,2,"));
+                        "processor_seconds,mmer,parameters,read_same,read_alike\nff,t_maze,1,train,episode reward,2,"));
     CHECK(lines_with(csv, "\n") == 6);
+    CHECK(lines_with(csv, ",,\n") == 4);
     CHECK(lines_with(csv, ",4000,") == 4);
+
+    // The third trial, the second of its image, read the first with a quarter of its weight.
+    engram::write_file(
+        place / "runs/t_maze-1/retrieval.json",
+        std::string(R"({"level": "train", "trials": [{"stimulus": "a"}, {"stimulus": "b"}, {"stimulus": "a",)") +
+            R"("repeat": true, "read": [{"when": "0", "weight": 0.25}, {"when": "1", "weight": 0.75}]}]})");
+    REQUIRE(place.run({"--report"}).code == 0);
+    CHECK(lines_with(text_of(place / "data/some.csv"), ",25,50\n") == 1);
+    CHECK(lines_with(text_of(place / "data/some.csv"), ",,\n") == 3);
+    std::filesystem::remove(place / "runs/t_maze-1/retrieval.json");
 
     // Nothing is left to do, and nothing is done.
     const auto before = std::filesystem::last_write_time(place / "runs/t_maze-1/summary.json");

@@ -25,7 +25,7 @@ struct ablation_name {
 };
 
 /// Every name of the catalogue, in the order of a tie: by paper, plain models first (ours).
-inline constexpr std::array<ablation_name, 69> ablation_names{{
+inline constexpr std::array<ablation_name, 70> ablation_names{{
     {"ff", "FF", memory_kind::without},
     {"lstm", "LSTM", memory_kind::without},
     {"lstm_cpc", "LSTM+CPC", memory_kind::without},
