@@ -5,7 +5,7 @@
 //     <!-- answer: NAME -->
 //     <!-- end -->
 //
-// is one of these: ran, scores, heldout, ranks, good_for, cost. ENGRAM_WRITE_DOCS=1 ./dev test docs writes them.
+// is one of these: ran, scores, heldout, ranks, good_for, hybrid, cost. ENGRAM_WRITE_DOCS=1 ./dev test docs writes them.
 
 #include <algorithm>
 #include <array>
@@ -445,6 +445,70 @@ lines cost() {
     return out;
 }
 
+/// The hybrid beside the best of the memories whose reads it mixes: seven generative tasks, and those of this page that
+/// the conjecture names.
+lines hybrid() {
+    struct result {
+        std::string who;
+        double value, error;
+    };
+    lines out{"| task | hybrid | the best of its parts | | hybrid ahead by, in errors of both |", rule(5)};
+    int won = 0, within = 0, all = 0;
+    const auto line = [&](const std::string& task, const result& own, const std::vector<result>& parts, double sign,
+                          int places) {
+        const auto best = *std::max_element(parts.begin(), parts.end(), [&](const result& a, const result& b) {
+            return sign * a.value < sign * b.value;
+        });
+        const double error = std::hypot(own.error, best.error), ahead = sign * (own.value - best.value);
+        won += ahead > 0, within += ahead <= 0 && ahead >= -2 * error, ++all;
+        const auto shown = [&](const result& r) {
+            return fixed(r.value, places) + (r.error > 0 ? " ± " + fixed(r.error, 1) : "");
+        };
+        out.push_back("| " + task + " | " + shown(own) + " | " + shown(best) + " | " + best.who + " | " +
+                      (error > 0 ? fixed(ahead / error, 1) : "-") + " |");
+    };
+    const std::pair<const char*, const char*> generative[] = {{"perfect_recall", "perfect recall"},
+                                                              {"parity_recall", "parity recall"},
+                                                              {"one_shot_recall", "one-shot recall"},
+                                                              {"dynamic_dependency", "dynamic dependency"},
+                                                              {"similarity_cued_recall_10", "similarity-cued recall"},
+                                                              {"mnist_map", "MNIST map"},
+                                                              {"rotation", "3D rotation"}};
+    const std::map<std::string, std::string> gtmm_titles{{"introspective_gtmm", "introspection"},
+                                                         {"ntm_gtmm", "NTM"},
+                                                         {"lru_gtmm", "LRU access"},
+                                                         {"dnc_gtmm", "DNC"}};
+    const auto gtmm = read_rows("data/gtmm.csv");
+    for (const auto& [name, title] : generative) {
+        std::optional<result> own;
+        std::vector<result> parts;
+        for (const auto& r : gtmm) {
+            if (r.at("task") != name) continue;
+            const double error = r.at("elbo_se").empty() ? 0 : std::stod(r.at("elbo_se"));
+            const result found{"", std::stod(r.at("elbo")), error};
+            if (r.at("model") == "hybrid_gtmm") own = found;
+            if (const auto at = gtmm_titles.find(r.at("model")); at != gtmm_titles.end())
+                parts.push_back({at->second, found.value, found.error});
+        }
+        if (own) line(std::string(title) + ", -ELBO in nats", *own, parts, -1, 1);
+    }
+    for (const char* name : {"arbitrary_visuomotor_mapping", "continuous_recognition", "copy", "popgym_repeat_previous"}) {
+        const auto own = trained("hybrid", name);
+        std::vector<result> parts;
+        for (const char* part : {"lstm_mem", "introspection", "ntm", "lru_access", "dnc"})
+            if (const auto s = trained(part, name))
+                for (const auto& m : members)
+                    if (std::string(m.name) == part) parts.push_back({m.title, s->way, s->error});
+        const auto title = std::find_if(tasks.begin(), tasks.end(), [&](auto& t) { return std::string(t.name) == name; });
+        if (own && !parts.empty())
+            line(std::string(title->title) + ", % of the way", {"", own->way, own->error}, parts, 1, 1);
+    }
+    out.push_back("");
+    out.push_back("Ahead on " + std::to_string(won) + " of " + std::to_string(all) + ", within two errors on " +
+                  std::to_string(within) + ", behind on " + std::to_string(all - won - within) + ".");
+    return out;
+}
+
 /// Memories x tasks: as trained, and on what was held out.
 std::string picture() {
     constexpr double cell = 50, tall = 24, left = 178, head = 112, gap = 34, foot = 34;
@@ -506,6 +570,7 @@ TEST_CASE("memories and tasks: the tables are those of the runs") {
                     {"heldout", heldout},
                     {"ranks", ranks},
                     {"good_for", good_for},
+                    {"hybrid", hybrid},
                     {"cost", cost}});
 }
 
