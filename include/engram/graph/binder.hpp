@@ -3,6 +3,7 @@
 
 // The binder: what an operation may ask of the program that binds it.
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,12 @@ public:
     }
     /// What it carries is given at the first step and left after the last; it runs all steps at once.
     bool scanned() const { return program_->plan_.scanned[static_cast<std::size_t>(op().inputs[0].value)]; }
+    /// What it gives is one row, which is computed once for all steps and rows.
+    bool gives_one_row() const {
+        const auto& given = op().outputs;
+        return !given.empty() &&
+               std::all_of(given.begin(), given.end(), [&](int v) { return program_->layout_.one_row(v); });
+    }
     bool needs_backward() const { return program_->plan_.backward[static_cast<std::size_t>(op_)]; }
 
     operand<real> in(std::size_t i) const { return program_->place_view(op().inputs[i], false); }

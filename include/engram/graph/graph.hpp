@@ -111,7 +111,6 @@ struct operation {
     bool is_loss = false;
     bool is_record = false;     // a replaying plan reads its output from the trajectory instead
     bool splits = false;        // its inputs outside the time loop can be summed ahead of the loop
-    bool rows_alike = false;    // inputs and outputs have the same numbers in every row
     bool scans = false;         // its first input is what its last output was one step before: can run many steps
     bool takes_tables = false;  // can multiply a table once instead of each of the rows that were taken from it
     int table = -1;             // the parameter of which its output is rows, named by its only input
@@ -130,7 +129,7 @@ struct value_info {
     extent rows;
     origin kind;
     int scan = -1;            // the scan whose body made it
-    bool rows_alike = false;  // made of parameters alone: every row has the same numbers
+    bool rows_alike = false;  // made of parameters alone: every row has the same numbers, and the host keeps one
     bool scanned = false;     // a state that one operation reads, clears and leaves
 };
 
@@ -244,8 +243,11 @@ public:
         return extent::batch;
     }
 
-    /// Declares that every row of `v` has the same numbers, so that a map of such values is computed once.
-    void declare_rows_alike(const view& v) { values_[static_cast<std::size_t>(v.value)].rows_alike = true; }
+    /// Declares that every row of what one operation made has the same numbers, so that the host computes and keeps one,
+    /// and one gradient, that of all rows.
+    void declare_rows_alike(const std::vector<variable>& made) {
+        for (const variable& v : made) values_[static_cast<std::size_t>(v.value)].rows_alike = true;
+    }
     bool rows_alike(const std::vector<view>& all) const {
         return std::all_of(all.begin(), all.end(), [&](const view& v) { return info(v).rows_alike; });
     }
@@ -273,11 +275,13 @@ public:
                 info(s.initial).name, "' enters as [B,", value(s.entering).width, "] and leaves as [B,", leaving.width,
                 "]");
         s.leaving = leaving.value;
+        values_[static_cast<std::size_t>(leaving.value)].rows_alike = false;  // an end of a state has all its rows
     }
     void end_scan() { current_scan_ = -1; }
     bool is_fresh_body_value(const variable& v) const {
         const value_info& i = info(v);
-        if (i.scan != current_scan_ || i.kind != value_info::origin::computed || i.width != v.width || v.detached)
+        if (i.scan != current_scan_ || i.kind != value_info::origin::computed || i.width != v.width || v.detached ||
+            i.rows_alike)
             return false;
         for (const carried_state& s : scans_.back())
             if (s.leaving == v.value) return false;

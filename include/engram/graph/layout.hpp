@@ -4,8 +4,9 @@
 // The layout: where each value and each gradient of a plan lies in the arena, and which gradients are stored to.
 //
 // A carried state is T + 1 blocks [B, F], which the values at its two ends share, or two blocks where one operation
-// carries it through all steps. Gradients that must be cleared before they are added to lie together, so that clearing
-// them is one memset.
+// carries it through all steps. On the host rows that are alike are one row, to whose gradient all rows add; a device
+// has each, since its rows add at the same time. Gradients that must be cleared before they are added to lie together,
+// so that clearing them is one memset.
 
 #include <algorithm>
 #include <vector>
@@ -43,9 +44,12 @@ struct memory_layout {
         place_gradients();
     }
 
+    /// Whether a value is one row, whatever there are of steps and rows.
+    bool one_row(int v) const { return !device_backend<Backend> && graph_.value(v).rows_alike; }
     /// Numbers of a value.
     std::ptrdiff_t length(int v) const {
         const value_info& info = graph_.value(v);
+        if (one_row(v)) return info.width;
         return std::ptrdiff_t{options_.batch} * info.width * (info.rows == extent::batch ? 1 : options_.steps);
     }
 
@@ -104,7 +108,9 @@ private:
             }
         }
         for (std::size_t v = 0; v < stored.size(); ++v) {
-            if (!plan_.active[v] || plan_.state_of[v] >= 0 || graph_.values()[v].rows == extent::batch) continue;
+            if (!plan_.active[v] || plan_.state_of[v] >= 0 || graph_.values()[v].rows == extent::batch ||
+                one_row(static_cast<int>(v)))
+                continue;
             auto& w = writers[v];
             std::sort(w.begin(), w.end(), [](const interval& a, const interval& b) { return a.first < b.first; });
             int covered = 0;

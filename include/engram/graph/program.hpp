@@ -316,8 +316,8 @@ private:
         if (base < 0) return {};
         operand<real> o;
         o.data = arena_.data() + base + v.offset;
-        o.stride = info.width;
-        o.step = info.rows == extent::batch || plan_.scanned[i] ? 0 : std::ptrdiff_t{options_.batch} * info.width;
+        o.stride = layout_.one_row(v.value) ? 0 : info.width;
+        o.step = info.rows == extent::batch || plan_.scanned[i] ? 0 : std::ptrdiff_t{options_.batch} * o.stride;
         o.width = v.width;
         o.accumulate = gradient && !layout_.stored[i];
         return o;

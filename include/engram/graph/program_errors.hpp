@@ -19,8 +19,9 @@ std::string program<Backend>::first_non_finite() const {
             const operand<const real> o = const_cast<program*>(this)->shown(whole(out), false);
             if (!o) continue;
             const bool timeless = o.step == 0;
+            const int rows = layout_.one_row(out) ? 1 : options_.batch;
             for (int s = t; s < (timeless ? t + 1 : t + steps); ++s)
-                for (int i = 0; i < options_.batch * o.width; ++i)
+                for (int i = 0; i < rows * o.width; ++i)
                     if (!std::isfinite(o.at(s)[i])) return graph_.value(out).name;
         }
         return {};

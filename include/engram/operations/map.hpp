@@ -9,8 +9,9 @@
 // of F / n columns for n of them (var::spread: one number a head, heads side by side); outputs are [T, B, F]. Use
 // `select` instead of `if`, and `auto` locals.
 //
-// What is made of parameters alone (operations/learnt_row.hpp) is the same in every row: the host computes one row and
-// copies it, and sends the sum of all rows' gradients back through that one.
+// What is made of parameters alone (operations/learnt_row.hpp) is the same in every row: the host computes and keeps one,
+// and sends the gradient that all rows have added up back through it. Rows add from the last to the first, within a time
+// loop and without one, so that both give the same bits.
 
 #include <algorithm>
 #include <initializer_list>
@@ -86,8 +87,7 @@ struct map_operands : kernel<Backend> {
         for (int i = 0; i < N; ++i)
             dense &= in[i].stride == width && in[i].width == width && (!d_in[i] || d_in[i].stride == width);
         for (int i = 0; i < M; ++i) dense &= out[i].stride == width;
-        alike = b.op().rows_alike;
-        if (alike) sums.resize(static_cast<std::size_t>(M) * static_cast<std::size_t>(width));
+        alike = b.gives_one_row();
     }
 
     real* repeated(int i) { return room.data() + i * width; }
@@ -115,36 +115,12 @@ struct map_operands : kernel<Backend> {
         }
     }
 
-    /// The numbers of the first row in all others.
-    void copy_first_row(int t, int rows) const {
-        for (const auto& o : out)
-            for (int r = 1; r < rows; ++r) std::copy_n(o.at(t), width, o.at(t) + r * o.stride);
-    }
-    /// The gradients of all rows as one row.
-    void sum_rows(int t, int rows) {
-        for (int i = 0; i < M; ++i) {
-            if (!d_out[i]) continue;
-            real* const sum = sums.data() + i * width;
-            std::copy_n(d_out[i].at(t), width, sum);
-            for (int r = 1; r < rows; ++r) {
-                const real* const d = d_out[i].at(t) + r * d_out[i].stride;
-                for (int c = 0; c < width; ++c) sum[c] += d[c];
-            }
-        }
-    }
-    /// No gradient for any row but the first, where nobody else gives one.
-    void clear_other_rows(int t, int rows) const {
-        for (const auto& d : d_in)
-            if (d && !d.accumulate)
-                for (int r = 1; r < rows; ++r) std::fill_n(d.at(t) + r * d.stride, d.width, real(0));
-    }
-
     int batch, width, piece;  // piece: columns of a row in which no broadcast input moves on
     operand<real> in[N], d_in[N], out[M], d_out[M];
     bool broadcast[N], repeats[N], adds[N];
     int serves[N];  // columns of the output for which one of the input stands
     bool dense, alike, any_repeats = false;
-    aligned_vector<real> sums, room;
+    aligned_vector<real> room;
 };
 
 template <class Backend, class Functor, int N>
@@ -162,12 +138,11 @@ struct map_kernel final : map_operands<Backend, N, internal::map_outputs<typenam
             if (any_repeats) this->repeat(t, r);
             for (int first = 0; first < width; first += piece) forward_piece(t, r, first, piece);
         }
-        if (alike) this->copy_first_row(t, steps * batch);
     }
     void backward(int t, int steps) override {
+        if (alike && t > 0) return;  // behind all rows of all steps
         if (dense && !alike) return backward_piece(t, 0, 0, steps * batch * width);
-        if (alike) this->sum_rows(t, steps * batch), this->clear_other_rows(t, steps * batch);
-        for (int r = 0; r < (alike ? 1 : steps * batch); ++r) {
+        for (int r = alike ? 1 : steps * batch; r-- > 0;) {
             if (any_repeats) this->repeat(t, r), this->clear_repeated(t, r);
             for (int first = 0; first < width; first += piece) backward_piece(t, r, first, piece);
             if (any_repeats) this->add_repeated(t, r);
@@ -273,10 +248,7 @@ private:
             add[i] = d_in[i].accumulate || first > c * serves[i];
         }
         for (int i = 0; i < M; ++i) {
-            const real* const whole = !d_out[i] ? nullptr
-                                      : alike   ? sums.data() + i * width
-                                                : d_out[i].at(t) + row * d_out[i].stride;
-            dy[i] = whole ? whole + first : nullptr;
+            dy[i] = d_out[i] ? d_out[i].at(t) + row * d_out[i].stride + first : nullptr;
         }
         backward_columns(x, dy, dx, add, n, std::make_index_sequence<N>{});
     }
@@ -284,7 +256,7 @@ private:
     using operands::batch, operands::width, operands::piece, operands::in, operands::d_in, operands::out,
         operands::d_out;
     using operands::broadcast, operands::repeats, operands::adds, operands::serves, operands::dense, operands::alike,
-        operands::any_repeats, operands::sums;
+        operands::any_repeats;
 
     Functor functor;
 };
@@ -316,10 +288,9 @@ std::vector<var<Backend>> trace_map(std::unique_ptr<operation<Backend>> op, std:
                 ": inputs of ", width, " and ", v.width * v.stands_for,
                 " columns do not go together; widths must be equal or 1");
     const extent rows = g.common_rows(op->inputs);
-    const bool alike = op->rows_alike = g.rows_alike(op->inputs);
-    auto found = g.add(std::move(op), std::vector<int>(outputs, width), rows);
-    if (alike)
-        for (const var<Backend>& v : found) g.declare_rows_alike(v);
+    const bool alike = g.rows_alike(op->inputs);
+    const auto found = g.add(std::move(op), std::vector<int>(outputs, width), rows);
+    if (alike) g.declare_rows_alike(found);
     return found;
 }
 

@@ -93,9 +93,9 @@ var<Backend> outer(const std::string& name, const var<Backend>& a, const var<Bac
     graph<Backend>& g = *a.owner;
     const int N = internal::columns_of_head(g, name, a, heads), W = internal::columns_of_head(g, name, b, heads);
     internal::require_apart(g, name, {a, b});
-    const auto found = add_rows<outer_rows>(g, name, {a, b}, {heads}, {heads * N * W})[0];
+    const auto found = add_rows<outer_rows>(g, name, {a, b}, {heads}, {heads * N * W});
     if (g.rows_alike({a, b})) g.declare_rows_alike(found);
-    return found;
+    return found[0];
 }
 
 /// [., H * W]: of every head the product q^T M of a query [., H * N] and its matrix, of [., H * N * W].

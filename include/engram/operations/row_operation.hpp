@@ -277,13 +277,19 @@ struct row_kernel final : kernel<Backend> {
     using real = typename Backend::real;
 
     row_kernel(const binder<Backend>& b, const typename Body::settings& s)
-        : name(b.op().name), settings(s), operands(b, s), steps(b.steps()), batch(b.batch()), stepwise(b.stepwise()) {
+        : name(b.op().name),
+          settings(s),
+          operands(b, s),
+          steps(b.steps()),
+          batch(b.batch()),
+          stepwise(b.stepwise()),
+          one_row(b.gives_one_row()) {
         if constexpr (requires { Body::sums(s, 0); })
             room.resize(static_cast<std::size_t>(Body::sums(s, static_cast<int>(b.op().inputs.size()))));
     }
     void forward(int t, int count) override { run<false>(t, count); }
     void backward(int t, int count) override {
-        if (operands.inputs_want) run<true>(t, count);
+        if (operands.inputs_want && (!one_row || t == 0)) run<true>(t, count);  // one row: behind all steps
         if constexpr (trains_parameters<Body, real>)
             if (!stepwise) gather(count);
     }
@@ -297,7 +303,7 @@ private:
 
     template <bool Backward>
     void run(int t, int count) {
-        const int rows = of_a_column<Body> ? 1 : count * batch;
+        const int rows = of_a_column<Body> || one_row ? 1 : count * batch;
         for (int round = 0; round < operands.rounds(); ++round) {
             each_row<Backward>(operands.at(t, round), rows);
             operands.left_at(in_place ? rows : 0, round);
@@ -326,7 +332,7 @@ private:
                     std::fill_n(member.d.data, std::ptrdiff_t{operands.entries} * operands.width, real(0));
         });
         const host_row<real> on(name);
-        for (int rows = count * batch; rows > 0; --rows, here.move(0, 1, 0))
+        for (int rows = one_row ? 1 : count * batch; rows > 0; --rows, here.move(0, 1, 0))
             if (const int entry = taken_row<Body>(here.all); entry >= 0)
                 on.each(operands.width, [&](auto i) {
                     Body::slopes(here.all, i, [&](const weight_row<real>& w, pack<real> slope) {
@@ -339,7 +345,7 @@ private:
     typename Body::settings settings;
     bound_operands<Backend, Body> operands;
     int steps, batch;
-    bool stepwise;
+    bool stepwise, one_row;
     aligned_vector<pack<real>> room;
 };
 

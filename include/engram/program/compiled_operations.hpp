@@ -68,6 +68,7 @@
     EXTERN template struct row_operation<BACKEND, standardised_column>;                          \
     EXTERN template struct row_operation<BACKEND, one_hot_rows>;                                 \
     EXTERN template struct row_operation<BACKEND, embed_rows>;                                   \
+    EXTERN template struct row_operation<BACKEND, learnt_rows>;                                  \
     EXTERN template struct simple_operation<BACKEND, loss_kernel, loss_settings>;                \
     EXTERN template struct simple_operation<BACKEND, dropout_kernel, double>;                    \
     EXTERN template struct simple_operation<BACKEND, receive_gradient_kernel, no_settings>;      \
@@ -159,7 +160,6 @@
     EXTERN template struct row_operation<BACKEND, recalled_rows>;           \
     EXTERN template struct row_operation<BACKEND, window_rows>;             \
     EXTERN template struct row_operation<BACKEND, normalised_rows>;         \
-    EXTERN template struct map_operation<BACKEND, no_matter_what, 1>;       \
     EXTERN template struct map_operation<BACKEND, always_one, 1>;           \
     EXTERN template struct map_operation<BACKEND, add_columns, 2>;          \
     EXTERN template struct map_operation<BACKEND, multiply_columns, 2>;     \
