@@ -5,7 +5,8 @@
 //     <!-- answer: NAME -->
 //     <!-- end -->
 //
-// is one of these: ran, scores, heldout, ranks, good_for, hybrid, cost. ENGRAM_WRITE_DOCS=1 ./dev test docs writes them.
+// is one of these: ran, scores, heldout, ranks, good_for, hybrid, cost. ENGRAM_WRITE_DOCS=1 ./dev test docs writes
+// them.
 
 #include <algorithm>
 #include <array>
@@ -474,10 +475,8 @@ lines hybrid() {
                                                               {"similarity_cued_recall_10", "similarity-cued recall"},
                                                               {"mnist_map", "MNIST map"},
                                                               {"rotation", "3D rotation"}};
-    const std::map<std::string, std::string> gtmm_titles{{"introspective_gtmm", "introspection"},
-                                                         {"ntm_gtmm", "NTM"},
-                                                         {"lru_gtmm", "LRU access"},
-                                                         {"dnc_gtmm", "DNC"}};
+    const std::map<std::string, std::string> gtmm_titles{
+        {"introspective_gtmm", "introspection"}, {"ntm_gtmm", "NTM"}, {"lru_gtmm", "LRU access"}, {"dnc_gtmm", "DNC"}};
     const auto gtmm = read_rows("data/gtmm.csv");
     for (const auto& [name, title] : generative) {
         std::optional<result> own;
@@ -492,14 +491,16 @@ lines hybrid() {
         }
         if (own) line(std::string(title) + ", -ELBO in nats", *own, parts, -1, 1);
     }
-    for (const char* name : {"arbitrary_visuomotor_mapping", "continuous_recognition", "copy", "popgym_repeat_previous"}) {
+    for (const char* name :
+         {"arbitrary_visuomotor_mapping", "continuous_recognition", "copy", "popgym_repeat_previous"}) {
         const auto own = trained("hybrid", name);
         std::vector<result> parts;
         for (const char* part : {"lstm_mem", "introspection", "ntm", "lru_access", "dnc"})
             if (const auto s = trained(part, name))
                 for (const auto& m : members)
                     if (std::string(m.name) == part) parts.push_back({m.title, s->way, s->error});
-        const auto title = std::find_if(tasks.begin(), tasks.end(), [&](auto& t) { return std::string(t.name) == name; });
+        const auto title =
+            std::find_if(tasks.begin(), tasks.end(), [&](auto& t) { return std::string(t.name) == name; });
         if (own && !parts.empty())
             line(std::string(title->title) + ", % of the way", {"", own->way, own->error}, parts, 1, 1);
     }

@@ -70,7 +70,6 @@ struct loops {
     int count = 0;
     std::vector<numbers> followed;  // of each head, by number of the write
 
-
     explicit loops(const alone& of) : store(*of.store), s(of.settings), z(of.sizes) {}
 
     void write(const numbers& both) {
@@ -159,7 +158,8 @@ struct loops {
             // The slot behind each that was followed, found by its number.
             numbers behind(at(s.slots));
             for (int i = 0; i < s.slots; ++i)
-                if (const auto* here = slot(i); here && here->number > 0 && at(here->number) <= followed[at(head)].size())
+                if (const auto* here = slot(i);
+                    here && here->number > 0 && at(here->number) <= followed[at(head)].size())
                     behind[at(i)] = followed[at(head)][at(here->number - 1)];
             std::vector<numbers> dense;
             double sum = 0;
@@ -194,9 +194,15 @@ struct loops {
 };
 
 hybrid::settings drawn_settings(philox& random) {
-    const char* reads[] = {"age",           "content",         "nearest",
-                           "content,age",   "age,nearest",     "nearest,content",
-                           "after,content", "age,content,nearest", "age,nearest,after,content"};
+    const char* reads[] = {"age",
+                           "content",
+                           "nearest",
+                           "content,age",
+                           "age,nearest",
+                           "nearest,content",
+                           "after,content",
+                           "age,content,nearest",
+                           "age,nearest,after,content"};
     const auto one_of = [&](auto a, auto b) { return random.below(2) ? a : b; };
     hybrid::settings s;
     s.reads = reads[random.below(9)];

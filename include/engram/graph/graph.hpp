@@ -243,8 +243,8 @@ public:
         return extent::batch;
     }
 
-    /// Declares that every row of what one operation made has the same numbers, so that the host computes and keeps one,
-    /// and one gradient, that of all rows.
+    /// Declares that every row of what one operation made has the same numbers, so that the host computes and keeps
+    /// one, and one gradient, that of all rows.
     void declare_rows_alike(const std::vector<variable>& made) {
         for (const variable& v : made) values_[static_cast<std::size_t>(v.value)].rows_alike = true;
     }

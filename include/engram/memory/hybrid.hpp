@@ -83,7 +83,8 @@ struct hybrid {
             require(!reads.empty(), "memory.reads: expected one or more of age, content, nearest and after, got none");
             const auto all = chosen();
             for (const auto& read : all) {
-                require_known("read in memory.reads", read, std::vector<std::string>{"age", "content", "nearest", "after"});
+                require_known("read in memory.reads", read,
+                              std::vector<std::string>{"age", "content", "nearest", "after"});
                 require(std::count(all.begin(), all.end(), read) == 1, "memory.reads: ", read, " stands there twice");
             }
             require(!has("after") || dense() > 1,
@@ -185,7 +186,8 @@ struct hybrid {
                 reads.push_back(weighted_read(which, weight.back(), values(s, now), w.width));
             }
         if (s.has("after"))
-            now.followed = {mixture("followed", softmax("rho", affine("follow", e, w.follow), s.dense()), weight, s.slots)};
+            now.followed = {
+                mixture("followed", softmax("rho", affine("follow", e, w.follow), s.dense()), weight, s.slots)};
         recalled<var<Backend>> found{{reads[0]}, weight, {}};
         if (reads.size() > 1) {
             const int count = static_cast<int>(reads.size());

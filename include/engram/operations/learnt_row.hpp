@@ -38,8 +38,7 @@ var<Backend> learnt_row(const std::string& name, const var<Backend>& like, param
     const auto& entry = g.store()[row];
     require(entry.rows == 1, g.full_name(name), ": the parameter '", entry.name, "' is [", entry.rows, ",",
             entry.columns, "], expected one row");
-    const auto found =
-        add_rows<learnt_rows>(g, name, {stop_gradient(like.columns(0, 1))}, {}, {entry.columns}, {row});
+    const auto found = add_rows<learnt_rows>(g, name, {stop_gradient(like.columns(0, 1))}, {}, {entry.columns}, {row});
     g.declare_rows_alike(found);
     return found[0];
 }

@@ -9,9 +9,9 @@
 // of F / n columns for n of them (var::spread: one number a head, heads side by side); outputs are [T, B, F]. Use
 // `select` instead of `if`, and `auto` locals.
 //
-// What is made of parameters alone (operations/learnt_row.hpp) is the same in every row: the host computes and keeps one,
-// and sends the gradient that all rows have added up back through it. Rows add from the last to the first, within a time
-// loop and without one, so that both give the same bits.
+// What is made of parameters alone (operations/learnt_row.hpp) is the same in every row: the host computes and keeps
+// one, and sends the gradient that all rows have added up back through it. Rows add from the last to the first, within
+// a time loop and without one, so that both give the same bits.
 
 #include <algorithm>
 #include <initializer_list>

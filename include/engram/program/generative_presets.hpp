@@ -22,7 +22,8 @@ inline preset_table generative_preset() {
     all.of({.learner = "variational"}, {{"optimiser.epsilon", "0.00000001"}})
         .of({.memory = {"introspection", "lru_access", "hybrid"}, .learner = "variational"}, {{"memory.heads", "5"}})
         .of({.memory = {"ntm", "dnc"}, .learner = "variational"}, {{"memory.read_heads", "5"}})
-        .of({.memory = {"introspection", "ntm", "dnc", "fifo_knn", "fifo_knn_no_jumpy", "hybrid"}, .learner = "variational"},
+        .of({.memory = {"introspection", "ntm", "dnc", "fifo_knn", "fifo_knn_no_jumpy", "hybrid"},
+             .learner = "variational"},
             {{"memory.slots", "T"}})
         // What the papers' memories of these models store, latents, and DNC's step forward (docs/decisions/0033).
         .of({.memory = "hybrid", .learner = "variational"},
@@ -48,7 +49,8 @@ inline preset_table small_generative_preset() {
         // Room for a latent and the one before it: what is found by its neighbour must lie beside it.
         .of({.memory = word_memories, .learner = "variational", .task = "similarity_cued_recall"},
             {{"memory.word", "32"}})
-        .of({.memory = "hybrid", .learner = "variational", .task = "similarity_cued_recall"}, {{"memory.values", "all"}})
+        .of({.memory = "hybrid", .learner = "variational", .task = "similarity_cued_recall"},
+            {{"memory.values", "all"}})
         .of({.memory = "ntm"}, {{"memory.start", "learned"}});
     return all;
 }
