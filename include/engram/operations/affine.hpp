@@ -167,6 +167,9 @@ var<Backend> affine(const std::string& name, const std::vector<var<Backend>>& in
     int columns = 0;
     for (const auto& v : inputs) {
         op->inputs.push_back(g.own(name, v));
+        // A product sends several rows' gradients at once, and rows that are alike have one place for theirs.
+        require(!g.info(v).rows_alike, g.full_name(name), ": '", g.info(v).name,
+                "' is made of parameters alone, the same in every row; such rows are for maps");
         columns += v.width;
     }
     const auto& w = g.store()[weights.weight];

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // A parameter [1, F] as a variable [T, B, F], for maps: a gain, a rate of decay, a bias of one's own. On the host it is
-// one row, and so is what maps make of nothing else.
+// one row, and so is what maps make of nothing else; affine maps refuse it.
 
 #include <string>
 

@@ -5,6 +5,7 @@
 
 #include <engram/core/circular.hpp>
 #include <engram/graph/check_gradients.hpp>
+#include <engram/operations/affine.hpp>
 #include <engram/operations/learnt_row.hpp>
 #include <engram/operations/loss.hpp>
 #include <engram/operations/outer.hpp>
@@ -70,6 +71,16 @@ TEST_CASE("a map of parameters alone is computed once, whatever there are of ste
     const int once = seen(1, 1);
     CHECK(once > 0);
     CHECK(seen(4, 3) == once);
+}
+
+TEST_CASE("an affine map of what is the same in every row is refused") {
+    graph<cpu<double>> g{std::make_shared<parameters<double>>(3)};
+    const auto x = g.input("x", 2);
+    const auto gain = learnt_row("gain", x, g.declare("gain", 1, 2, initial::fan_in<double>()));
+    const auto weights = g.declare_linear("out", 2, 3);
+    CHECK_THROWS_WITH_AS(affine("out", gain, weights),
+                         "out: 'gain' is made of parameters alone, the same in every row; such rows are for maps",
+                         error);
 }
 
 TEST_CASE("the gradient of a map of parameters alone is that of all rows") {
