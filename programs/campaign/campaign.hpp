@@ -177,4 +177,7 @@ int run_campaign(campaign& all, int jobs, bool is_task);
 /// Writes the reports and the tables of results of what is finished.
 int write_results(const campaign& all);
 
+/// Puts the rows of what is finished into a table whose rows of other runs stay.
+int add_results(const campaign& all, const std::string& path);
+
 }  // namespace engram

@@ -19,7 +19,7 @@ namespace {
 using namespace engram;
 
 constexpr const char* usage =
-    "usage: engram-campaign FILE [KEY=VALUE]... [--jobs N] [--nice] [--status | --dry-run | --report]\n"
+    "usage: engram-campaign FILE [KEY=VALUE]... [--jobs N] [--nice] [--status | --dry-run | --report [--into FILE]]\n"
     "       engram-campaign FILE [KEY=VALUE]... --slurm [--jobs N] [--detach] [--dry-run]\n"
     "       engram-campaign FILE [KEY=VALUE]... --programs\n"
     "       engram-campaign --version\n\n"
@@ -39,6 +39,7 @@ constexpr const char* usage =
     "  --status     tell how far every run is, start nothing\n"
     "  --dry-run    print the command of every run that is not finished, start nothing\n"
     "  --report     write the file's report and results from the runs that are finished, start nothing\n"
+    "  --into FILE  with --report: put their rows into FILE instead, whose rows of other runs stay\n"
     "  --programs   print the names of the programs that the file needs, checking nothing else\n";
 
 struct options {
@@ -48,11 +49,12 @@ struct options {
     std::vector<std::string> only;
     bool nice = false, slurm = false, detach = false, programs = false, help = false, version = false;
     std::string instead;  // of running: a flag
+    std::string into;     // a table of results
 };
 
 options parse_words(int argc, char** argv) {
     const std::vector<std::string> flags{"--jobs",   "--nice",     "--status", "--dry-run", "--report", "--slurm",
-                                         "--detach", "--programs", "--only",   "--help",    "--version"};
+                                         "--detach", "--programs", "--only",   "--into",    "--help",   "--version"};
     options o;
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
@@ -68,7 +70,7 @@ options parse_words(int argc, char** argv) {
         const auto equals = word.find('=');
         const std::string flag = word == "-h" ? "--help" : word.substr(0, equals);
         require_known("flag", flag, flags);
-        const bool takes = flag == "--jobs" || flag == "--only";
+        const bool takes = flag == "--jobs" || flag == "--only" || flag == "--into";
         require(equals == word.npos || takes, flag, " takes no value");
         require(!takes || equals != word.npos || i + 1 < argc, flag, " needs a value");
         const std::string value = !takes ? "" : equals != word.npos ? word.substr(equals + 1) : std::string(argv[++i]);
@@ -77,6 +79,8 @@ options parse_words(int argc, char** argv) {
             require(o.jobs >= 1, "--jobs: expected 1 or more, got ", o.jobs);
         } else if (flag == "--only") {
             o.only.push_back(value);
+        } else if (flag == "--into") {
+            o.into = value;
         } else if (flag == "--slurm") {
             o.slurm = true;
         } else if (flag == "--detach") {
@@ -94,6 +98,7 @@ options parse_words(int argc, char** argv) {
             o.instead = flag;
         }
     }
+    require(o.into.empty() || o.instead == "--report", "--into needs --report");
     require(o.slurm || !o.detach, "--detach needs --slurm");
     require(!o.slurm || !o.nice, "--slurm and --nice exclude each other; a line 'slurm = --nice=100' is Slurm's own");
     return o;
@@ -144,11 +149,11 @@ int go(const options& o) {
     const bool tells = std::any_of(all.runs.begin(), all.runs.end(),
                                    [](auto& run) { return !run.report.empty() || !run.results.empty(); });
     if (o.instead == "--report") {
-        require(tells, o.file, ": --report needs a line 'report = FILE' or 'results = FILE'");
+        require(tells || !o.into.empty(), o.file, ": --report needs a line 'report = FILE' or 'results = FILE'");
         require(
             std::any_of(all.runs.begin(), all.runs.end(), [](auto& run) { return finished_summary(run).has_value(); }),
             o.file, ": no run is finished, so there is nothing to report");
-        return write_results(all);
+        return o.into.empty() ? write_results(all) : add_results(all, o.into);
     }
     if (o.nice) ::setpriority(PRIO_PROCESS, 0, 19);  // children have their parent's
     if (o.slurm) {

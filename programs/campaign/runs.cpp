@@ -23,6 +23,7 @@
 #include <engram/evaluate/retrieval.hpp>
 
 #include "campaign.hpp"
+#include "results.hpp"
 
 namespace engram {
 
@@ -321,6 +322,13 @@ std::string rows_of(const campaign& all, const std::vector<const planned_run*>& 
     return out;
 }
 
+int write_table(const std::string& path, const std::string& rows) {
+    make_folders(std::filesystem::path(path).parent_path().string());
+    write_file(path, rows);
+    std::printf("%s\n", path.c_str());
+    return 0;
+}
+
 }  // namespace
 
 int run_campaign(campaign& all, int jobs, bool is_task) {
@@ -330,6 +338,17 @@ int run_campaign(campaign& all, int jobs, bool is_task) {
                 ": there is no '", launcher, "' on the PATH");
     }
     return runner(all, jobs, is_task).go();
+}
+
+int add_results(const campaign& all, const std::string& path) {
+    std::vector<const planned_run*> runs;
+    for (const auto& run : all.runs)
+        if (finished_summary(run)) runs.push_back(&run);
+    const std::string rows = rows_of(all, runs);
+    if (!exists_on_disk(path)) return write_table(path, rows);
+    const bytes before = read_file(path);
+    const result_table old = parse_results(std::string(before.begin(), before.end()), path);
+    return write_table(path, merged(old, parse_results(rows, path)).text());
 }
 
 int write_results(const campaign& all) {
@@ -346,11 +365,7 @@ int write_results(const campaign& all) {
         add(reports, run.report, run);
         add(tables, run.results, run);
     }
-    for (const auto& [path, runs] : tables) {
-        make_folders(std::filesystem::path(path).parent_path().string());
-        write_file(path, rows_of(all, runs));
-        std::printf("%s\n", path.c_str());
-    }
+    for (const auto& [path, runs] : tables) write_table(path, rows_of(all, runs));
     for (const auto& [path, runs] : reports) {
         make_folders(std::filesystem::path(path).parent_path().string());
         std::vector<std::string> words{program_folder() + "engram-report", "--out", path};

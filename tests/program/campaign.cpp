@@ -90,6 +90,7 @@ TEST_CASE("what is wrong is refused in one sentence before anything starts") {
              {head, "--status and --report exclude each other", {"--status", "--report"}},
              {head, "--report needs a line 'report = FILE' or 'results = FILE'", {"--report"}},
              {head + "results = a.csv\n", "no run is finished", {"--report"}},
+             {head, "--into needs --report", {"--into", "a.csv"}},
          }) {
         const workplace place(m.lines);
         const outcome f = place.run(m.words);
@@ -168,6 +169,27 @@ TEST_CASE("two runs to their end, their report and results; what is finished is 
     CHECK(lines_with(text_of(place / "data/some.csv"), ",25,50\n") == 1);
     CHECK(lines_with(text_of(place / "data/some.csv"), ",,\n") == 3);
     std::filesystem::remove(place / "runs/t_maze-1/retrieval.json");
+
+    // Into a table that has other runs, other columns and an older score.
+    const std::string others =
+        "# Of two machines, \"both\".\nprogram,task,seed,level,reward,note\nff,t_maze,9,train,0.5,\"a, \"\"b\"\"\"\n"
+        "ff,t_maze,2,train,0.25,\n";
+    engram::write_file(place / "kept.csv", others);
+    REQUIRE(place.run({"--report", "--into", "kept.csv"}).code == 0);
+    const std::string kept = text_of(place / "kept.csv");
+    CHECK(kept.starts_with("# Of two machines, \"both\".\nprogram,task,seed,level,unit,"));
+    CHECK(has(kept, ",read_alike,note\nff,t_maze,9,train,,,0.5,,,,,,,,,,,\"a, \"\"b\"\"\"\nff,t_maze,2,"));
+    CHECK(!has(kept, ",0.25,"));
+    CHECK(lines_with(kept, "\n") == 2 + 1 + 4);
+    REQUIRE(place.run({"--report", "--into", "kept.csv"}).code == 0);
+    CHECK(text_of(place / "kept.csv") == kept);
+    engram::write_file(place / "kept.csv", others + "ff,t_maze\n");
+    f = place.run({"--report", "--into", "kept.csv"});
+    CHECK(f.code == 2);
+    CHECK(has(f.err, "kept.csv: a row of 2 cells under 6 names"));
+    CHECK(text_of(place / "kept.csv") == others + "ff,t_maze\n");
+    engram::write_file(place / "kept.csv", std::string("a,b\n1,2\n"));
+    CHECK(has(place.run({"--report", "--into", "kept.csv"}).err, "kept.csv: no column 'program'"));
 
     // Nothing is left to do, and nothing is done.
     const auto before = std::filesystem::last_write_time(place / "runs/t_maze-1/summary.json");
