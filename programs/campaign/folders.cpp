@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,6 +109,20 @@ void read_metrics(const std::string& path, run_progress& to) {
     }
 }
 
+/// Where the scheduler shares processors among sessions first (Linux's autogroup), a process's priority says nothing to
+/// those of other sessions. Its session's does, which may be changed ten times a second.
+void lower_session(::pid_t leader, int priority) {
+    const std::string path = "/proc/" + std::to_string(leader) + "/autogroup", text = std::to_string(priority);
+    for (int tries = 0; tries < 5; ++tries) {
+        const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+        if (file < 0) return;
+        const bool done = ::write(file, text.data(), text.size()) >= 0 || errno != EAGAIN;
+        ::close(file);
+        if (done) return;
+        ::usleep(100'000);
+    }
+}
+
 }  // namespace
 
 const std::string& program_folder() {
@@ -136,7 +151,8 @@ const std::string& program_folder() {
     if (output >= 0)
         for (const int stream : {1, 2}) posix_spawn_file_actions_adddup2(&files, output, stream);
     // A Ctrl-C is for this program alone, which passes it on.
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+    const int priority = ::getpriority(PRIO_PROCESS, 0);
+    posix_spawnattr_setflags(&how, (priority > 0 ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP) | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setpgroup(&how, 0);
     ::sigset_t usual;
     sigemptyset(&usual);
@@ -147,6 +163,7 @@ const std::string& program_folder() {
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&how);
     require(problem == 0, "cannot start ", command[0], ": ", std::strerror(problem));
+    if (priority > 0) lower_session(child, priority);
     return child;
 }
 

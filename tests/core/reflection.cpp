@@ -121,6 +121,15 @@ TEST_CASE("leaves are reached through structs, vectors, arrays and tuples") {
     CHECK(flatten<int>(s) == std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
 }
 
+TEST_CASE("a path names the last element of a list on it") {
+    CHECK(engram::element_of("layers.1.h") == "layers.1");
+    CHECK(engram::element_of("layers.10") == "layers.10");
+    CHECK(engram::element_of("0.layers.2.attend.window") == "0.layers.2");
+    CHECK(engram::element_of("controller.h2") == "");
+    CHECK(engram::element_of("h2.cell") == "");
+    CHECK(engram::element_of("") == "");
+}
+
 TEST_CASE("what cannot be taken apart is its own leaf") {
     sample::opaque object{3};
     for_each_leaf(object, "here", [](const std::string& path, sample::opaque& leaf) {

@@ -10,6 +10,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -229,6 +230,17 @@ TEST_CASE("a campaign that is ended goes on where it stood, bit for bit") {
             const program p = broken.start({"--nice"});
             REQUIRE(in_time([&] { return has(p.out(), "ed   runs/t_maze-1\n") && trains(folder); }));
             CHECK(::getpriority(PRIO_PROCESS, static_cast<::id_t>(p.process)) == 19);
+            // A run's session has it too, where the scheduler shares among sessions.
+            const auto told = [](const std::string& file) {
+                std::string line;
+                std::ifstream in("/proc/" + file);
+                std::getline(in, line);
+                return line;
+            };
+            const std::string self = std::to_string(p.process);
+            if (!told("self/autogroup").empty())
+                CHECK(has(told(std::to_string(std::stoi(told(self + "/task/" + self + "/children"))) + "/autogroup"),
+                          " nice 19"));
             ::kill(p.process, signal);
             CHECK(p.end() == 130);
             CHECK(has(p.out(), "stopping: every run writes a checkpoint first\nstopped   runs/t_maze-1\n"));

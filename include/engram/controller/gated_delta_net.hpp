@@ -92,7 +92,7 @@ struct gated_delta_net_layer {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
-        return {g.scanned_state("matrix", s.heads * s.key * s.value),
+        return {g.own_state("matrix", s.heads * s.key * s.value),
                 short_convolution::begin(g, "seen", s.heads * (2 * s.key + s.value))};
     }
     /// The recurrence alone: y [., heads * V] of queries and keys [., heads * K], values [., heads * V], and beta and

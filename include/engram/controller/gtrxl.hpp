@@ -26,12 +26,16 @@
 
 namespace engram {
 
-/// A pair of columns turned by the step times its frequency.
-struct turn_by_step {
-    constexpr auto operator()(auto a, auto b, auto frequency, auto step) const {
-        const auto c = cosine(frequency * step), s = sine(frequency * step);
-        return std::tuple{a * c - b * s, a * s + b * c};
+/// Cosine and sine of the step times a frequency.
+struct angle_of_step {
+    constexpr auto operator()(auto frequency, auto step) const {
+        const auto angle = frequency * step;
+        return std::tuple{cosine(angle), sine(angle)};
     }
+};
+/// A pair of columns turned by an angle.
+struct turn_pair {
+    constexpr auto operator()(auto a, auto b, auto c, auto s) const { return std::tuple{a * c - b * s, a * s + b * c}; }
 };
 struct next_step {
     constexpr auto operator()(auto step) const { return step + 1; }
@@ -116,7 +120,7 @@ struct gtrxl_layer {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
-        return {g.scanned_state("window", 2 * s.hidden * s.window), g.state("step", 1)};
+        return {g.own_state("window", 2 * s.hidden * s.window), g.state("step", 1)};
     }
 
     template <class Backend>
@@ -124,10 +128,9 @@ struct gtrxl_layer {
         const int half = s.hidden / 2;
         const auto [q, k, v] =
             split_columns<3>(affine("attention.look", layer_norm("attention.norm", x, w.before_attention), w.look));
-        const auto frequency = learnt_row("frequency", x, w.frequency);
-        const auto turned = [&](const char* name, const var<Backend>& of) {
-            const auto [a, b] =
-                map(name, turn_by_step{}, of.columns(0, half), of.columns(half, half), frequency, now.step);
+        const auto [cosines, sines] = map("angle", angle_of_step{}, learnt_row("frequency", x, w.frequency), now.step);
+        const auto turned = [&, c = cosines, d = sines](const char* name, const var<Backend>& of) {
+            const auto [a, b] = map(name, turn_pair{}, of.columns(0, half), of.columns(half, half), c, d);
             return std::array{a, b};
         };
         const auto found = attend_window("attention.window", s.heads, s.window, now.window, turned("turned_query", q),

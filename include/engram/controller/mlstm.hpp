@@ -104,7 +104,7 @@ struct mlstm_layer {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
-        return {g.scanned_state("matrix", s.key * s.inner), g.state("norm", s.heads * s.key), g.state("scale", s.heads),
+        return {g.own_state("matrix", s.key * s.inner), g.state("norm", s.heads * s.key), g.state("scale", s.heads),
                 short_convolution::begin(g, "seen", s.inner)};
     }
     /// The recurrence alone: h [., V] of queries and keys [., heads * K], values [., V] and gates [., heads].

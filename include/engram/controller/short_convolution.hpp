@@ -8,13 +8,15 @@
 #include <array>
 #include <string>
 
+#include <engram/core/device.hpp>
 #include <engram/model/slots.hpp>
 #include <engram/operations/learnt_row.hpp>
 
 namespace engram {
 
 struct convolve_and_bend {
-    constexpr auto operator()(auto x, auto a, auto b, auto c, auto w0, auto w1, auto w2, auto w3, auto bias) const {
+    ENGRAM_HD constexpr auto operator()(auto x, auto a, auto b, auto c, auto w0, auto w1, auto w2, auto w3,
+                                        auto bias) const {
         const auto y = w0 * x + w1 * a + w2 * b + w3 * c + bias;
         return y * logistic(y);
     }

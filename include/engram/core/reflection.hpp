@@ -20,6 +20,7 @@
 // apart. Each has a path, `memory.key` or `layers.0.weight`, and they always come in the same order: that of the
 // members. This is the only header that includes Hana's structs; it costs about 0.1 s of compile time.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
@@ -141,6 +142,22 @@ void for_each_leaf(T&& object, const std::string& prefix, F&& f) {
     } else {
         f(prefix, object);
     }
+}
+
+/// Whether a part of a path is the place of an element in a list or tuple, not a member's name.
+inline bool is_place(std::string_view part) {
+    return !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// A leaf's path up to the last element of a list on it: "layers.1" of "layers.1.h"; empty where there is none.
+inline std::string element_of(const std::string& path) {
+    std::size_t end = path.size();
+    while (end > 0) {
+        const std::size_t dot = path.rfind('.', end - 1), begin = dot == path.npos ? 0 : dot + 1;
+        if (is_place(std::string_view(path).substr(begin, end - begin))) return path.substr(0, end);
+        end = dot == path.npos ? 0 : dot;
+    }
+    return "";
 }
 
 /// Number of leaves.

@@ -42,7 +42,7 @@ template <class Backend>
 struct var : view {
     graph<Backend>* owner = nullptr;
     int stands_for = 1;  // in a map, how many columns each of these serves
-    int reset = -1;      // of a scanned state: the column [T, B, 1] that says where its reader has to clear it
+    int reset = -1;      // of an own state: the column [T, B, 1] that says where its reader has to clear it
 
     /// Columns [first, first + count), sharing storage and gradient.
     var columns(int first, int count) const {
@@ -130,7 +130,7 @@ struct value_info {
     origin kind;
     int scan = -1;            // the scan whose body made it
     bool rows_alike = false;  // made of parameters alone: every row has the same numbers, and the host keeps one
-    bool scanned = false;     // a state that one operation reads, clears and leaves
+    bool own = false;         // a state that one operation alone reads, clears and leaves
 };
 
 /// A carried state of a scan: what it starts from, what a step sees, what a step leaves.
@@ -184,9 +184,9 @@ public:
     }
     /// A state that one operation alone reads and leaves, and clears where an episode begins, so that it can run all
     /// steps at once and keep none but the last.
-    variable scanned_state(const std::string& name, int width) {
+    variable own_state(const std::string& name, int width) {
         const variable v = state(name, width);
-        values_[static_cast<std::size_t>(v.value)].scanned = true;
+        values_[static_cast<std::size_t>(v.value)].own = true;
         return v;
     }
 
@@ -265,7 +265,7 @@ public:
                 "' must be [B,F], one row a batch entry");
         const variable entering =
             add_value(info(from).name + ".entering", from.width, extent::sequence, value_info::origin::entering);
-        values_[static_cast<std::size_t>(entering.value)].scanned = info(from).scanned;
+        values_[static_cast<std::size_t>(entering.value)].own = info(from).own;
         scans_.back().push_back({from, entering.value});
         return entering;
     }
@@ -306,7 +306,8 @@ public:
     const variable& own(const std::string& who, const variable& v) const {
         require(v.owner == this, full_name(who), ": an input belongs to another graph or was never traced");
         require(v.stands_for == 1, full_name(who), ": spread columns are for maps alone");
-        require(v.reset < 0, full_name(who), ": '", info(v).name, "' is a scanned state, for its own operation alone");
+        require(v.reset < 0, full_name(who), ": '", info(v).name,
+                "' is a state of one operation, which alone may read it");
         return v;
     }
 

@@ -193,21 +193,19 @@ concept learner_policy = claims<P, learner_role> && has_settings<P> &&(can_learn
 
 /// Clears every variable of a state at the rows whose episode begins with this step. Within a list, such as layers,
 /// what lies side by side is cleared together and nothing else: the plan tells apart what operations do not tie
-/// together. A scanned state is cleared by who reads it.
+/// together. An operation's own state is cleared by that operation.
 template <class State, class Var>
 void reset_rows(State& state, const Var& reset) {
     std::vector<std::string> groups;
     for_each_leaf(state, "", [&](const std::string& path, const Var& leaf) {
-        const bool listed = std::any_of(path.begin(), path.end(), [](char c) { return c >= '0' && c <= '9'; });
-        const bool alone = leaf.owner->info(leaf).scanned || (listed && path.back() >= '0' && path.back() <= '9');
-        groups.push_back(alone ? path : listed ? path.substr(0, path.rfind('.')) : "");
+        groups.push_back(leaf.owner->info(leaf).own ? path : element_of(path));
     });
     const std::vector<Var> leaves = flatten<Var>(state);
     std::vector<Var> cleared;
     for (std::size_t first = 0, last = 0; first < leaves.size(); first = last) {
         std::vector<Var> together;
         for (; last < leaves.size() && groups[last] == groups[first]; ++last) together.push_back(leaves[last]);
-        if (leaves[first].owner->info(leaves[first]).scanned) {
+        if (leaves[first].owner->info(leaves[first]).own) {
             cleared.push_back(leaves[first]);
             cleared.back().reset = reset.value;
             continue;

@@ -11,7 +11,7 @@
 // forward and backward a body has advance(row, o, settings), which puts `next` alone. backward finds both `carried` and
 // `next`; the gradient of the one may lie where that of the other lies.
 //
-// Where the state is one that nobody else sees (graph::scanned_state), the host runs all steps of a row and piece
+// Where the state is one that nobody else sees (graph::own_state), the host runs all steps of a row and piece
 // before the next one: what is carried stays in a cache, and of T states two are in memory. The backward sweep makes
 // the others again, some steps at a time. Steps, unrolls of any length and a scan give the same bits. A device runs
 // step by step, a block a row and piece.

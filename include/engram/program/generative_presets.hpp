@@ -25,9 +25,10 @@ inline preset_table generative_preset() {
         .of({.memory = {"introspection", "ntm", "dnc", "fifo_knn", "fifo_knn_no_jumpy", "hybrid"},
              .learner = "variational"},
             {{"memory.slots", "T"}})
-        // What the papers' memories of these models store, latents, and DNC's step forward (docs/decisions/0033).
+        // What the papers' memories of these models store, latents, read by what h alone makes, and DNC's step forward
+        // (docs/decisions/0033, 0035).
         .of({.memory = "hybrid", .learner = "variational"},
-            {{"memory.values", "observed"}, {"memory.reads", "age,content,nearest,after"}})
+            {{"memory.values", "observed"}, {"memory.input", "held"}, {"memory.reads", "age,content,nearest,after"}})
         .of({.memory = "lru_access", .learner = "variational"}, {{"memory.slots", "5T"}});
     return all;
 }

@@ -62,8 +62,7 @@ struct traced {
                     g.input(name, width, extent::sequence, what != lost::state || name != std::string_view("query")));
         const int width = inputs[2].width;
         const auto weight = g.input("weight", width);
-        const carried<var<backend>> first{g.scanned_state("state", window ? H * 2 * d * L : H * K * V),
-                                          g.state("step", 1)};
+        const carried<var<backend>> first{g.own_state("state", window ? H * 2 * d * L : H * K * V), g.state("step", 1)};
         y = scan(g, first, [&](carried<var<backend>>& now) {
             reset_rows(now, reset);
             const auto& in = inputs;
@@ -263,10 +262,10 @@ TEST_CASE("what does not fit is refused") {
     CHECK_THROWS_WITH_AS(of(14, 6, 6, 4, 2), "op: 2 matrices of 3 x 2 are not 14 columns", error);
     CHECK_THROWS_WITH_AS(of(12, 6, 6, 4, 1), "op: 2 heads write and keep by as many numbers, not 1 and 2", error);
     const auto reset = g.input("reset", 1);
-    CHECK_THROWS_WITH_AS(scan(g, carried<var<cpu<double>>>{g.scanned_state("held", 4), g.state("step", 1)},
+    CHECK_THROWS_WITH_AS(scan(g, carried<var<cpu<double>>>{g.own_state("held", 4), g.state("step", 1)},
                               [&](auto& now) {
                                   reset_rows(now, reset);
                                   return map("twice", product_of{}, now.state, now.state);
                               }),
-                         "twice: 'held.entering' is a scanned state, for its own operation alone", error);
+                         "twice: 'held.entering' is a state of one operation, which alone may read it", error);
 }
