@@ -37,36 +37,47 @@ struct recalled_rows {
     static ENGRAM_HD void forward(auto row, const auto& o, settings s) { go_on<true>(row, o, s); }
     static ENGRAM_HD void advance(auto row, const auto& o, settings s) { go_on<false>(row, o, s); }
     static ENGRAM_HD void backward(auto row, const auto& o, settings s) {
-        const auto step = [&](auto was, bool forgotten) {
-            const int K = s.key, V = o.value.width;
+        if (s.corrects)
+            go_back<true>(row, o, s.key);
+        else
+            go_back<false>(row, o, s.key);
+    }
+
+private:
+    template <bool Corrects>
+    static ENGRAM_HD void go_back(auto row, const auto& o, int K) {
+        const int V = o.value.width;
+        const auto step = [&](auto was, auto d_carried) {
+            const auto overlap = row.sum(K, [&](auto n) { return o.key[n] * o.query[n]; });
+            // By themselves: what is stored might else be what they are.
+            const auto query = o.query, key = o.key;
+            const auto next = o.next, d_next = o.next.d;
+            const auto keep = o.keep[0], write = o.write[0];
             row.sums(
                 2 * K + 2, V,
                 [&](auto i, auto add) {
                     const auto zero = zero_of(o.value[i]);
                     const auto dy = o.y.d ? o.y.d[i] : zero;
-                    // Of an entry of M', by y and by what comes after.
-                    const auto slope = [&](int n) {
-                        const auto by_read = o.query[n] * dy;
-                        return o.next.d ? o.next.d[i + n * V] + by_read : by_read;
-                    };
-                    auto d_change = zero, apart = o.value[i];
+                    // Of an entry of M', by what comes after.
+                    const auto later = [&](int n) { return d_next ? d_next[i + n * V] : zero; };
+                    auto d_change = overlap * dy, apart = o.value[i];
                     for (int n = 0; n < K; ++n) {
-                        d_change = d_change + o.key[n] * slope(n);
-                        if (s.corrects) apart = apart - o.keep[0] * o.key[n] * was(n, i);
+                        d_change = d_change + key[n] * later(n);
+                        if (Corrects) apart = apart - keep * key[n] * was(n, i);
                     }
-                    const auto change = o.write[0] * apart, d_value = o.write[0] * d_change;
+                    const auto change = write * apart, d_value = write * d_change;
                     auto d_keep = zero;
                     for (int n = 0; n < K; ++n) {
                         const auto before = was(n, i);
-                        auto d_entry = slope(n), d_key = d_entry * change;
-                        add(n, o.next[i + n * V] * dy);
-                        if (s.corrects) {
-                            d_key = d_key - o.keep[0] * before * d_value;
-                            d_entry = d_entry - o.key[n] * d_value;
+                        auto d_entry = later(n) + query[n] * dy, d_key = d_entry * change;
+                        add(n, next[i + n * V] * dy);
+                        if (Corrects) {
+                            d_key = d_key - keep * before * d_value;
+                            d_entry = d_entry - key[n] * d_value;
                         }
                         add(K + n, d_key);
                         d_keep = d_keep + d_entry * before;
-                        o.carried.d.put(i + n * V, forgotten ? zero : o.keep[0] * d_entry);
+                        d_carried(n, i, keep * d_entry);
                     }
                     o.value.d.put(i, d_value);
                     add(2 * K, d_keep);
@@ -81,13 +92,15 @@ struct recalled_rows {
                         (k == 2 * K ? o.keep : o.write).d.put(0, sum);
                 });
         };
+        const auto carried = o.carried;
+        const auto d_carried = o.carried.d;
         if (begins(o))
-            step([&](int, auto i) { return zero_of(o.value[i]); }, true);
+            step([&](int, auto i) { return zero_of(o.value[i]); },
+                 [&](int n, auto i, auto d) { d_carried.put(i + n * V, zero_of(d)); });
         else
-            step([&](int n, auto i) { return o.carried[i + n * o.value.width]; }, false);
+            step([&](int n, auto i) { return carried[i + n * V]; },
+                 [&](int n, auto i, auto d) { d_carried.put(i + n * V, d); });
     }
-
-private:
     template <bool Reads>
     static ENGRAM_HD void go_on(auto row, const auto& o, settings s) {
         const auto step = [&](auto kept) {
