@@ -124,7 +124,6 @@ inline preset_table small_suite_preset() {
         // No convolution: the network is its fully connected part.
         .of({.encoder = "impala_resnet"}, {{"encoder.channels", ""}, {"encoder.hidden", "128"}})
         .of({.encoder = {"impala_resnet", "small_conv"}}, {{"encoder.output", "128"}, {"encoder.centre", "true"}})
-        .of({.encoder = "numbers_or_image", .task = "arbitrary_visuomotor_mapping"}, {{"encoder.image.centre", "true"}})
         .of({.controller = plain_controllers}, {{"controller.hidden", "64"}})
         .of({.memory = {"introspection", "ntm", "lru_access", "dnc"}}, {{"memory.slots", "128"}})
         .of({.memory = knn_memories}, {{"memory.slots", "128"}, {"memory.key", "64"}, {"memory.neighbours", "10"}})
@@ -152,12 +151,13 @@ inline preset_table small_suite_preset() {
             .of({.encoder = {"mlp", "impala_resnet", "small_conv", "inception", "two_pathway", "gtmm_vision"},
                  .task = row.task},
                 {{"encoder.subtract_mean", row.subtract_mean}})
-            .of({.encoder = "numbers_or_image", .task = row.task},
-                {{"encoder.image.centre", "true"}, {"encoder.image.subtract_mean", row.subtract_mean}})
+            .of({.encoder = "numbers_or_image", .task = row.task}, {{"encoder.image.subtract_mean", row.subtract_mean}})
             .of({.auxiliary = {"cpc", "reconstruction"}, .task = row.task},
                 {{"auxiliary.weight", row.auxiliary_weight}});
         if (row.strided[0] != 0) all.of({.memory = knn_memories, .task = row.task}, {{"memory.epsilon", "0.1"}});
     }
+    for (const auto& row : published_rows)  // every task of the suite (docs/decisions/0034)
+        all.of({.encoder = "numbers_or_image", .task = row.task}, {{"encoder.image.centre", "true"}});
     // Goals that come again and again make values, and their errors, many times what a single reward makes them.
     return all.of({.learner = "vtrace",
                    .task = {"visible_goal_procedural_maze", "visible_goal_with_buildings",

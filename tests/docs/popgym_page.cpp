@@ -1,0 +1,104 @@
+// The table of modules on docs/results/popgym.md, from docs/results/data/popgym_runs.csv, a row a run and level as
+// engram-campaign writes them. A block of the page between
+//
+//     <!-- popgym: modules -->
+//     <!-- end -->
+//
+// ENGRAM_WRITE_DOCS=1 ./dev test docs writes it.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include <engram/evaluate/names.hpp>
+
+#include "tables.hpp"
+
+using namespace documents;
+
+namespace {
+
+struct module_column {
+    const char *program, *title;
+};
+constexpr std::array<module_column, 18> modules{{{"ppo_gru", "GRU"},
+                                                 {"ppo_lstm", "LSTM"},
+                                                 {"ppo_ff", "none"},
+                                                 {"ppo_linear_recurrent_unit", "LRU"},
+                                                 {"ppo_s5", "S5"},
+                                                 {"ppo_fast_and_forgetful", "FFM"},
+                                                 {"ppo_min_gru", "MinGRU"},
+                                                 {"ppo_stable_hadamard", "SHM"},
+                                                 {"ppo_memory_traces", "traces"},
+                                                 {"ppo_mlstm", "mLSTM"},
+                                                 {"ppo_gated_delta_net", "gated DeltaNet"},
+                                                 {"ppo_gtrxl", "GTrXL"},
+                                                 {"ppo_lstm_mem", "k-NN"},
+                                                 {"ppo_introspection", "introspection"},
+                                                 {"ppo_ntm", "NTM"},
+                                                 {"ppo_lru_access", "LRU access"},
+                                                 {"ppo_dnc", "DNC"},
+                                                 {"ppo_hybrid", "hybrid"}}};
+
+/// MMER of a program on a task: the mean of its seeds.
+using scores = std::map<std::string, std::map<std::string, std::vector<double>>>;
+
+struct table {
+    std::vector<std::string> tasks;  // in the order of the file
+    scores mmer;
+};
+table read() {
+    table t;
+    for (row r : read_rows("data/popgym_runs.csv")) {
+        if (std::find(t.tasks.begin(), t.tasks.end(), r["task"]) == t.tasks.end()) t.tasks.push_back(r["task"]);
+        t.mmer[r["program"]][r["task"]].push_back(std::stod(r.at("mmer")));
+    }
+    return t;
+}
+double mean(const std::vector<double>& of) {
+    return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
+}
+
+/// A row a task, a column a module that has run at all; the best of a row in bold, and the mean of all rows last.
+std::vector<std::string> modules_table() {
+    const table t = read();
+    std::string head = "| task |", rule = "|---|";
+    std::vector<const module_column*> columns;
+    for (const auto& m : modules) {
+        if (!t.mmer.count(m.program)) continue;
+        columns.push_back(&m);
+        head += std::string(" ") + m.title + " |", rule += "---|";
+    }
+    std::vector<std::string> lines{head, rule};
+    std::vector<std::vector<double>> all(columns.size());
+    for (const auto& task : t.tasks) {
+        std::vector<double> row(columns.size(), std::nan(""));
+        double best = -INFINITY;
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            const auto& of = t.mmer.at(columns[c]->program);
+            if (const auto at = of.find(task); at != of.end()) {
+                row[c] = mean(at->second);
+                all[c].push_back(row[c]);
+                best = std::max(best, row[c]);
+            }
+        }
+        std::string line = "| " + task.substr(std::string("popgym_").size()) + " |";
+        for (const double score : row) {
+            const std::string text = std::isnan(score) ? "-" : engram::fixed(score, 3);
+            line += score == best ? " **" + text + "** |" : " " + text + " |";
+        }
+        lines.push_back(line);
+    }
+    std::string last = "| mean of all |";
+    for (const auto& of : all) last += " " + (of.size() == t.tasks.size() ? engram::fixed(mean(of), 3) : "-") + " |";
+    lines.push_back(last);
+    return lines;
+}
+
+}  // namespace
+
+TEST_CASE("POPGym's table of modules is what its runs say") {
+    compare_blocks("docs/results/popgym.md", "popgym", {{"modules", modules_table}});
+}
