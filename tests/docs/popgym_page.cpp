@@ -61,6 +61,8 @@ double mean(const std::vector<double>& of) {
     return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
 }
 
+double shown(double score) { return std::round(1000 * score) / 1000; }
+
 /// A row a task, a column a module that has run at all; the best of a row in bold, and the mean of all rows last.
 std::vector<std::string> modules_table() {
     const table t = read();
@@ -75,19 +77,19 @@ std::vector<std::string> modules_table() {
     std::vector<std::vector<double>> all(columns.size());
     for (const auto& task : t.tasks) {
         std::vector<double> row(columns.size(), std::nan(""));
-        double best = -INFINITY;
+        double best = -INFINITY;  // as it is shown: what looks equal is equal
         for (std::size_t c = 0; c < columns.size(); ++c) {
             const auto& of = t.mmer.at(columns[c]->program);
             if (const auto at = of.find(task); at != of.end()) {
                 row[c] = mean(at->second);
                 all[c].push_back(row[c]);
-                best = std::max(best, row[c]);
+                best = std::max(best, shown(row[c]));
             }
         }
         std::string line = "| " + task.substr(std::string("popgym_").size()) + " |";
         for (const double score : row) {
             const std::string text = std::isnan(score) ? "-" : engram::fixed(score, 3);
-            line += score == best ? " **" + text + "** |" : " " + text + " |";
+            line += shown(score) == best ? " **" + text + "** |" : " " + text + " |";
         }
         lines.push_back(line);
     }
