@@ -61,7 +61,9 @@ double mean(const std::vector<double>& of) {
     return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
 }
 
-double shown(double score) { return std::round(1000 * score) / 1000; }
+double shown(double score) {
+    return std::round(1000 * score) / 1000;
+}
 
 /// A row a task, a column a module that has run at all; the best of a row in bold, and the mean of all rows last.
 std::vector<std::string> modules_table() {
