@@ -322,11 +322,10 @@ std::string rows_of(const campaign& all, const std::vector<const planned_run*>& 
     return out;
 }
 
-int write_table(const std::string& path, const std::string& rows) {
+void write_table(const std::string& path, const std::string& rows) {
     make_folders(std::filesystem::path(path).parent_path().string());
     write_file(path, rows);
     std::printf("%s\n", path.c_str());
-    return 0;
 }
 
 }  // namespace
@@ -344,11 +343,13 @@ int add_results(const campaign& all, const std::string& path) {
     std::vector<const planned_run*> runs;
     for (const auto& run : all.runs)
         if (finished_summary(run)) runs.push_back(&run);
-    const std::string rows = rows_of(all, runs);
-    if (!exists_on_disk(path)) return write_table(path, rows);
-    const bytes before = read_file(path);
-    const result_table old = parse_results(std::string(before.begin(), before.end()), path);
-    return write_table(path, merged(old, parse_results(rows, path)).text());
+    std::string rows = rows_of(all, runs);
+    if (exists_on_disk(path)) {
+        const bytes before = read_file(path);
+        rows = merged(parse_results({before.begin(), before.end()}, path), parse_results(rows, path)).text();
+    }
+    write_table(path, rows);
+    return 0;
 }
 
 int write_results(const campaign& all) {

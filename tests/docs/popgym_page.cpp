@@ -7,40 +7,18 @@
 // ENGRAM_WRITE_DOCS=1 ./dev test docs writes it.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
 
 #include <engram/evaluate/names.hpp>
 
+#include "members.hpp"
 #include "tables.hpp"
 
 using namespace documents;
 
 namespace {
-
-struct module_column {
-    const char *program, *title;
-};
-constexpr std::array<module_column, 18> modules{{{"ppo_gru", "GRU"},
-                                                 {"ppo_lstm", "LSTM"},
-                                                 {"ppo_ff", "none"},
-                                                 {"ppo_linear_recurrent_unit", "LRU"},
-                                                 {"ppo_s5", "S5"},
-                                                 {"ppo_fast_and_forgetful", "FFM"},
-                                                 {"ppo_min_gru", "MinGRU"},
-                                                 {"ppo_stable_hadamard", "SHM"},
-                                                 {"ppo_memory_traces", "traces"},
-                                                 {"ppo_mlstm", "mLSTM"},
-                                                 {"ppo_gated_delta_net", "gated DeltaNet"},
-                                                 {"ppo_gtrxl", "GTrXL"},
-                                                 {"ppo_lstm_mem", "k-NN"},
-                                                 {"ppo_introspection", "introspection"},
-                                                 {"ppo_ntm", "NTM"},
-                                                 {"ppo_lru_access", "LRU access"},
-                                                 {"ppo_dnc", "DNC"},
-                                                 {"ppo_hybrid", "hybrid"}}};
 
 /// MMER of a program on a task: the mean of its seeds.
 using scores = std::map<std::string, std::map<std::string, std::vector<double>>>;
@@ -69,10 +47,11 @@ double shown(double score) {
 std::vector<std::string> modules_table() {
     const table t = read();
     std::string head = "| task |", rule = "|---|";
-    std::vector<const module_column*> columns;
-    for (const auto& m : modules) {
-        if (!t.mmer.count(m.program)) continue;
-        columns.push_back(&m);
+    std::vector<std::string> columns;
+    for (const auto& m : members) {
+        const std::string program = std::string("ppo_") + m.name;
+        if (!t.mmer.count(program)) continue;
+        columns.push_back(program);
         head += std::string(" ") + m.title + " |", rule += "---|";
     }
     std::vector<std::string> lines{head, rule};
@@ -81,7 +60,7 @@ std::vector<std::string> modules_table() {
         std::vector<double> row(columns.size(), std::nan(""));
         double best = -INFINITY;  // as it is shown: what looks equal is equal
         for (std::size_t c = 0; c < columns.size(); ++c) {
-            const auto& of = t.mmer.at(columns[c]->program);
+            const auto& of = t.mmer.at(columns[c]);
             if (const auto at = of.find(task); at != of.end()) {
                 row[c] = mean(at->second);
                 all[c].push_back(row[c]);
