@@ -8,6 +8,7 @@
 #include <memory>
 
 #include <engram/evaluate/level_curve.hpp>
+#include <engram/evaluate/mmer.hpp>
 #include <engram/program/resident_tasks.hpp>
 #include <engram/task/played_episodes.hpp>
 #include <engram/train/asynchronous_update.hpp>
@@ -108,6 +109,8 @@ public:
     std::string headline_name() const { return "reward"; }
     double headline_best() const { return static_cast<double>(run_.info.maximum_reward(run_.info.levels.front())); }
     double headline() const { return reward_.value(); }
+    /// The highest mean of the episodes of a row, a hundred at least; minus infinity before there is one.
+    double best_reward() const { return best_; }
 
     std::vector<std::string> columns() const {
         std::vector<std::string> names{"episodes", "reward", "reward_smooth", "loss"};
@@ -131,6 +134,7 @@ public:
         }
         const double reward = w.episodes.empty() ? std::numeric_limits<double>::quiet_NaN()
                                                  : sum / static_cast<double>(w.episodes.size());
+        if (static_cast<double>(w.episodes.size()) >= mmer_episodes) best_ = std::max(best_, reward);
         metrics_row row{{static_cast<double>(reward_.episodes), reward, reward_.value(), w.loss},
                         {w.lag},
                         w.gradient_norm,
@@ -153,13 +157,18 @@ public:
         training_.loop->save(file);
         file.add<std::int64_t>("progress.episodes", {1}, std::vector<std::int64_t>{reward_.episodes});
         file.add<double>("progress.reward", {1}, std::vector<double>{reward_.sum});
+        file.add<double>("progress.best_reward", {1}, std::vector<double>{best_});
     }
     void load(const safetensors& file) {
         const auto episodes = file.values<std::int64_t>("progress.episodes", {1});
         const auto reward = file.values<double>("progress.reward", {1});
+        // Runs from before there was such a tensor have none.
+        const std::string best = "progress.best_reward";
+        const double kept = file.contains(best) ? file.values<double>(best, {1})[0] : best_;
         training_.loop->load(file);
         reward_.episodes = episodes[0];
         reward_.sum = reward[0];
+        best_ = kept;
     }
     void describe_training(json& summary) const {
         summary["episodes"] = reward_.episodes;
@@ -213,6 +222,7 @@ private:
     agent_training training_;
     std::vector<std::string> losses_;
     smoothed_reward reward_;
+    double best_ = -std::numeric_limits<double>::infinity();
 };
 
 }  // namespace engram

@@ -20,6 +20,9 @@ void add_train(CLI::App& app, arguments& a) {
     s->add_option("--task", a.task, "task to learn (see describe)");
     add_world(s, a, "an environment elsewhere instead, rpc://host:port; several: rows go round them");
     s->add_option("--steps", a.steps, "environment steps or frames, all rows together");
+    s->add_option(
+        "--until-reward", a.until_reward,
+        "end before, once the training episodes between two rows of metrics.csv, a hundred at least, earn this");
     s->add_option("--seed", a.seed, "seed of everything random (1)");
     s->add_option("--out", a.out, "run folder (runs/<task>/<ablation>-<seed>)");
     s->add_option("--weights", a.weights, "run folder whose weights this run begins with");

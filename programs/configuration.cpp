@@ -311,6 +311,7 @@ json configuration::to_json() const {
              {"evaluate_episodes", evaluate_episodes},
              {"weights", weights},
              {"settings", settings_to_json(settings())}};
+    if (until_reward) all["until_reward"] = *until_reward;
     if (actors > 0) all["actors"] = actors;
     if (elsewhere) all["world"] = world_to_json(*elsewhere);
     return all;
@@ -349,6 +350,11 @@ void configuration::from_json(const json& content, const std::string& source) {
     if (content.contains("products")) products = text("products");
     if (content.contains("weights")) weights = text("weights");
     if (content.contains("evaluate_episodes")) evaluate_episodes = number("evaluate_episodes", 1);
+    until_reward.reset();
+    if (content.contains("until_reward")) {
+        require(content.at("until_reward").is_number(), source, ": 'until_reward' must be a number");
+        until_reward = content.at("until_reward").get<double>();
+    }
     threads = static_cast<int>(number("threads", 1, std::numeric_limits<int>::max()));
     if (content.contains("actors")) actors = static_cast<int>(number("actors", 0, std::numeric_limits<int>::max()));
     elsewhere.reset();

@@ -70,6 +70,7 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
         config.set(further);
     if (a.seed) config.seed = whole_number("--seed", *a.seed, 0);
     if (a.steps) config.steps = whole_number("--steps", *a.steps, 1);
+    if (a.until_reward) config.until_reward = parse<double>("--until-reward", *a.until_reward);
     if (a.evaluate) config.evaluation_episodes = whole_number("--evaluate", *a.evaluate, 0);
     if (a.evaluate_every) config.evaluate_every = whole_number("--evaluate-every", *a.evaluate_every, 0);
     if (a.evaluate_episodes) config.evaluate_episodes = whole_number("--evaluate-episodes", *a.evaluate_episodes, 1);
@@ -94,6 +95,8 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
             " learns from sequences; only agents act asynchronously");
     require(!sequences || config.evaluate_every == 0, "--evaluate-every ", config.evaluate_every, ": engram-",
             config.model().name(), " learns from sequences; only agents are evaluated while they train");
+    require(!sequences || !config.until_reward, "--until-reward: engram-", config.model().name(),
+            " learns from sequences; only agents have rewards");
     if (a.actors) config.actors = parse<int>("--actors", *a.actors);
     check_actors(config);
     const int rows = sequences ? config.run.sequence.batch : config.run.rollout.part();

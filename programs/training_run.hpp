@@ -112,7 +112,7 @@ public:
         row_start_ = start;
         row_first_step_ = job_.steps();
         saved_step_ = first_ && file_exists(paths_.checkpoint()) ? job_.steps() : -1;
-        const bool trains = job_.steps() < config_.steps;
+        const bool trains = !is_over();
         const auto seconds = [&] {
             return seconds_before_ + std::chrono::duration<double>(clock::now() - start - evaluating_).count();
         };
@@ -171,16 +171,15 @@ private:
         std::int64_t next_row = after(row_interval), next_checkpoint = after(config_.checkpoint_every);
         evaluate_if_due();  // a run that was interrupted while it evaluated left that to its next part
         stopped_ = told_to_stop();
-        while (job_.steps() < config_.steps && !stopped_) {
+        while (!is_over() && !stopped_) {
             job_.iterate();
             evaluate_if_due();
             stopped_ = told_to_stop();
-            const bool last = job_.steps() >= config_.steps || stopped_;
-            if (job_.steps() >= next_row || last) {
+            if (job_.steps() >= next_row || is_over() || stopped_) {
                 write_row();
                 next_row = after(row_interval);
                 // Only behind a row: no episode is between the table and the checkpoint.
-                if (job_.steps() >= next_checkpoint || last) {
+                if (job_.steps() >= next_checkpoint || is_over() || stopped_) {
                     save(seconds());
                     next_checkpoint = after(config_.checkpoint_every);
                 }
@@ -191,6 +190,12 @@ private:
         const bool summarised = summary_.value("steps", std::int64_t{-1}) == job_.steps();
         const bool unsaved = first_ && (saved_step_ != job_.steps() || !summarised);
         if (learns_alone() ? unsaved : any_of_them(config_.others, unsaved)) save(seconds());
+    }
+
+    bool is_over() const {
+        if constexpr (requires { job_.best_reward(); })
+            if (config_.until_reward && job_.best_reward() >= *config_.until_reward) return true;
+        return job_.steps() >= config_.steps;
     }
 
     process_role role() const {
@@ -306,7 +311,7 @@ private:
                         {"cpu_seconds", used_before_.cpu_seconds + used.cpu_seconds},
                         {"peak_memory_bytes", std::max(used_before_.peak_bytes, used.peak_bytes)},
                         {"updates", job_.updates()},
-                        {"finished", job_.steps() >= config_.steps},
+                        {"finished", is_over()},
                         {"levels", json::object()}};
         job_.describe_training(summary);
         summary_ = std::move(summary);

@@ -26,8 +26,8 @@ const word_list pattern_keys{"out", "report", "results", "page"};
 const word_list how_keys{"launch", "slurm"};
 /// Flags of train that a line may give; a setting is a key with a dot.
 const word_list flag_keys{
-    "steps",  "preset",   "evaluate", "evaluate-every", "evaluate-episodes", "checkpoint-every", "threads",
-    "device", "products", "mode",     "data",           "stimuli",           "weights"};
+    "steps",   "until-reward", "preset",   "evaluate", "evaluate-every", "evaluate-episodes", "checkpoint-every",
+    "threads", "device",       "products", "mode",     "data",           "stimuli",           "weights"};
 
 bool among(const word_list& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();

@@ -154,6 +154,35 @@ TEST_CASE("a finished run goes on when more steps are asked for") {
     CHECK(checkpoint_of(folder / "whole") == checkpoint_of(folder / "parts"));
 }
 
+TEST_CASE("a run is over once its episodes have earned what was asked for, and goes on when more is") {
+    const temporary_folder folder;
+    const std::string out = folder / "run";
+    const std::vector<std::string> rows{"--rollout.environments", "256", "--steps", "40000"};
+    auto until = rows;
+    until.insert(until.end(), {"--until-reward", "-1000", "--evaluate", "3"});
+    REQUIRE(run(short_training(out, until)).code == 0);
+    const auto summary = engram::read_json(out + "/summary.json");
+    const std::int64_t ended = summary["steps"];
+    CHECK(summary["finished"] == true);
+    CHECK(summary["levels"].size() > 0);
+    CHECK(ended < 40000);
+    const auto metrics = engram::read_run(out).metrics;
+    CHECK(metrics.steps()->back() == static_cast<double>(ended));
+    CHECK(metrics.find("episodes")->back() >= 100);
+
+    const engram::bytes checkpoint = checkpoint_of(out);
+    REQUIRE(run({"train", "--resume", "--out", out}).code == 0);
+    CHECK(checkpoint_of(out) == checkpoint);
+    REQUIRE(run({"train", "--resume", "--out", out, "--until-reward", "1000"}).code == 0);
+    CHECK(engram::read_json(out + "/summary.json")["steps"] >= 40000);
+    REQUIRE(run(short_training(folder / "whole", rows)).code == 0);
+    CHECK(checkpoint_of(folder / "whole") == checkpoint_of(out));
+
+    const finished refused = run(short_training(folder / "refused", {"--until-reward", "nan"}));
+    CHECK(refused.code == 2);
+    CHECK(has(refused.err, "--until-reward: expected a number, got 'nan'"));
+}
+
 TEST_CASE(
     "a run that was killed between its last checkpoint and the summary is summarised and scored when it is resumed") {
     const temporary_folder folder;

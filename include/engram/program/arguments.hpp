@@ -18,7 +18,7 @@ struct arguments {
     std::string command;
     std::optional<std::string> task, steps, seed, out, preset, threads, device, products, data, stimuli, mode, from,
         episodes, evaluate, evaluate_every, evaluate_episodes, checkpoint_every, alone_from, weights, actors, patience,
-        actions, world_repeat;
+        actions, world_repeat, until_reward;
     std::vector<std::string> set, level, world, world_set;
     bool resume = false, quiet = false, tensorboard = false, dry_run = false;
 

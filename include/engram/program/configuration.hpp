@@ -46,6 +46,9 @@ public:
     std::int64_t seed = 1, steps = 0, checkpoint_every = 100'000, evaluation_episodes = 100;
     // While it trains: steps between evaluations (0: none), and the episodes a level of each.
     std::int64_t evaluate_every = 0, evaluate_episodes = 20;
+    // Training ends once the training episodes between two rows of metrics.csv, a hundred or more, have this mean
+    // reward.
+    std::optional<double> until_reward;
     // The folder of the run whose weights this one begins with; empty: its own, drawn from the seed.
     std::string weights;
     int threads = 1;
