@@ -1,5 +1,5 @@
-// The table of modules on docs/results/popgym.md, from docs/results/data/popgym_runs.csv, a row a run and level as
-// engram-campaign writes them. A block of the page between
+// The tables of modules and of published scores on docs/results/popgym.md, from docs/results/data/popgym_runs.csv and
+// popgym_paper_runs.csv, a row a run and level as engram-campaign writes them. A block of the page between
 //
 //     <!-- popgym: modules -->
 //     <!-- end -->
@@ -80,8 +80,35 @@ std::vector<std::string> modules_table() {
     return lines;
 }
 
+/// A row a run at the published sizes and settings, beside the published score; what is compared is its MMER.
+std::vector<std::string> paper_table() {
+    std::map<std::pair<std::string, std::string>, std::pair<double, double>> published;
+    for (row r : read_rows("data/popgym_published.csv"))
+        published[{r["task"], r["difficulty"]}] = {std::stod(r["published"]), std::stod(r["deviation"])};
+    std::vector<std::string> lines{
+        "| task | difficulty | steps | MMER | 200 episodes after training | published | apart | within 0.03, or three "
+        "deviations |",
+        "|---|---|---|---|---|---|---|---|"};
+    std::map<std::pair<std::string, std::string>, std::string> rows;  // in the order of names
+    for (row r : read_rows("data/popgym_paper_runs.csv")) {
+        const auto key = std::pair{r["task"], r["task.difficulty"]};
+        const auto [mean, deviation] = published.at(key);
+        const double score = std::stod(r["mmer"]), apart = score - mean;
+        // Both are printed to three digits.
+        const bool within = std::abs(apart) <= std::max(0.03, 3 * deviation) + 0.0005;
+        rows[key] = "| " + key.first.substr(std::string("popgym_").size()) + " | " + key.second + " | " +
+                    engram::fixed(std::stod(r["steps"]) / 1e6, 2) + " M | " + engram::fixed(score, 3) + " | " +
+                    engram::fixed(std::stod(r["reward"]), 3) + " ± " +
+                    engram::fixed(std::stod(r["standard_error"]), 3) + " | " + engram::fixed(mean, 3) + " ± " +
+                    engram::fixed(deviation, 3) + " | " + engram::fixed(apart, 3) + " | " + (within ? "yes" : "no") +
+                    " |";
+    }
+    for (const auto& [key, line] : rows) lines.push_back(line);
+    return lines;
+}
+
 }  // namespace
 
 TEST_CASE("POPGym's table of modules is what its runs say") {
-    compare_blocks("docs/results/popgym.md", "popgym", {{"modules", modules_table}});
+    compare_blocks("docs/results/popgym.md", "popgym", {{"modules", modules_table}, {"paper", paper_table}});
 }

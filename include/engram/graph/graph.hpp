@@ -111,6 +111,8 @@ struct operation {
     bool is_loss = false;
     bool is_record = false;     // a replaying plan reads its output from the trajectory instead
     bool splits = false;        // its inputs outside the time loop can be summed ahead of the loop
+    bool in_place = false;      // keeps what it takes from its first input, and puts it back on the way back, so that
+                                // its last output may lie where that input lies
     bool scans = false;         // its first input is what its last output was one step before: can run many steps
     bool takes_tables = false;  // can multiply a table once instead of each of the rows that were taken from it
     int table = -1;             // the parameter of which its output is rows, named by its only input
@@ -131,6 +133,7 @@ struct value_info {
     int scan = -1;            // the scan whose body made it
     bool rows_alike = false;  // made of parameters alone: every row has the same numbers, and the host keeps one
     bool own = false;         // a state that one operation alone reads, clears and leaves
+    bool masked = false;      // a state of which nothing is read but what the episode has written: never cleared
 };
 
 /// A carried state of a scan: what it starts from, what a step sees, what a step leaves.
@@ -187,6 +190,13 @@ public:
     variable own_state(const std::string& name, int width) {
         const variable v = state(name, width);
         values_[static_cast<std::size_t>(v.value)].own = true;
+        return v;
+    }
+
+    /// A state that is not cleared where an episode begins: whoever reads it knows what was written since.
+    variable masked_state(const std::string& name, int width) {
+        const variable v = state(name, width);
+        values_[static_cast<std::size_t>(v.value)].masked = true;
         return v;
     }
 
@@ -266,6 +276,7 @@ public:
         const variable entering =
             add_value(info(from).name + ".entering", from.width, extent::sequence, value_info::origin::entering);
         values_[static_cast<std::size_t>(entering.value)].own = info(from).own;
+        values_[static_cast<std::size_t>(entering.value)].masked = info(from).masked;
         scans_.back().push_back({from, entering.value});
         return entering;
     }
@@ -314,7 +325,7 @@ public:
 private:
     variable add_value(const std::string& name, int width, extent rows, value_info::origin kind) {
         require(width > 0, name, ": a value needs at least one column, not ", width);
-        values_.push_back({name, width, rows, kind, current_scan_, false, false});
+        values_.push_back({name, width, rows, kind, current_scan_});
         variable v;
         v.value = static_cast<int>(values_.size()) - 1;
         v.width = width;

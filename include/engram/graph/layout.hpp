@@ -4,7 +4,8 @@
 // The layout: where each value and each gradient of a plan lies in the arena, and which gradients are stored to.
 //
 // A carried state is T + 1 blocks [B, F], which the values at its two ends share, or two blocks where one operation
-// carries it through all steps. On the host rows that are alike are one row, to whose gradient all rows add; a device
+// carries it through all steps, or, where it is written in place, three: as it enters the unroll, as it is at a step,
+// and as it leaves. On the host rows that are alike are one row, to whose gradient all rows add; a device
 // has each, since its rows add at the same time. Gradients that must be cleared before they are added to lie together,
 // so that clearing them is one memset.
 
@@ -21,6 +22,9 @@ struct memory_layout {
     struct carried {
         std::ptrdiff_t base, last, block;
     };
+    struct moved {
+        std::ptrdiff_t from, to, count;
+    };
     /// Part of the flat parameter gradient.
     struct range {
         std::ptrdiff_t first, count;
@@ -31,6 +35,7 @@ struct memory_layout {
     std::vector<std::ptrdiff_t> base, d_base;  // per value: elements from the arena's start, or -1
     std::vector<std::ptrdiff_t> last_block;    // per value: from the first block of a persistent state to its last
     std::vector<carried> states;               // persistent states
+    std::vector<moved> written_over;           // of those written in place, what comes to be their last block
     std::vector<int> parameter_writers;        // per parameter: operations that write its gradient
     std::vector<range> cleared_parameters;     // what nobody stores to
     std::ptrdiff_t cleared_first = 0, cleared_count = 0, size = 0;
@@ -65,8 +70,11 @@ private:
     std::ptrdiff_t block(const carried_state& s) const {
         return std::ptrdiff_t{options_.batch} * graph_.value(s.entering).width;
     }
+    bool in_place(const carried_state& s) const { return plan_.in_place[at(s.entering)]; }
     /// Steps that a state goes through, as far as they are kept.
     int kept_steps(const carried_state& s) const { return plan_.scanned[at(s.entering)] ? 1 : options_.steps; }
+    /// Blocks of the state's gradient.
+    int slope_blocks(const carried_state& s) const { return in_place(s) ? 1 : kept_steps(s) + 1; }
     // Every buffer starts on a cache line.
     std::ptrdiff_t take(std::ptrdiff_t count) {
         const std::ptrdiff_t start = size;
@@ -130,14 +138,16 @@ private:
         base.assign(graph_.values().size(), -1);
         last_block.assign(graph_.values().size(), 0);
         each_state([&](const carried_state& s) {
-            const std::ptrdiff_t start = take(block(s) * (kept_steps(s) + 1));
-            base[at(s.entering)] = start;
+            const std::ptrdiff_t last = block(s) * (in_place(s) ? 2 : kept_steps(s));
+            const std::ptrdiff_t start = take(last + block(s));
+            base[at(s.entering)] = in_place(s) ? start + block(s) : start;
             base[at(s.leaving)] = start + block(s);
             const value_info& from = graph_.info(s.initial);
             if (from.kind != value_info::origin::persistent || s.initial.width != from.width) return;
             base[at(s.initial.value)] = start;
-            last_block[at(s.initial.value)] = block(s) * kept_steps(s);
-            states.push_back({start, block(s) * kept_steps(s), block(s)});
+            last_block[at(s.initial.value)] = last;
+            states.push_back({start, last, block(s)});
+            if (in_place(s)) written_over.push_back({start + block(s), start + last, block(s)});
         });
         for (std::size_t v = 0; v < base.size(); ++v)
             if (used[v] && base[v] < 0) base[v] = take(length(static_cast<int>(v)));
@@ -148,9 +158,9 @@ private:
         cleared_first = size;
         each_state([&](const carried_state& s) {
             if (!plan_.active[at(s.entering)] && !plan_.active[at(s.leaving)]) return;
-            const std::ptrdiff_t start = take(block(s) * (kept_steps(s) + 1));
+            const std::ptrdiff_t start = take(block(s) * slope_blocks(s));
             d_base[at(s.entering)] = start;
-            d_base[at(s.leaving)] = start + block(s);
+            d_base[at(s.leaving)] = in_place(s) ? start : start + block(s);
         });
         for (std::size_t v = 0; v < d_base.size(); ++v)
             if (plan_.active[v] && d_base[v] < 0 && !stored[v]) d_base[v] = take(length(static_cast<int>(v)));

@@ -46,6 +46,8 @@ struct plan {
     std::vector<char> backward;    // per operation: passes or makes a gradient
     std::vector<int> state_of;     // per value: index of the carried state it is an end of, or -1
     std::vector<char> scanned;     // per value: an end of a state of which only the first and the last step are kept
+    std::vector<char> in_place;    // per value: an end of a state that is one block through all steps
+    std::vector<char> puts_back;   // per operation: the one that writes such a block
     std::vector<int> looked_up;    // per value: the embedding whose rows no buffer holds, or -1
     struct segment {
         int scan = -1;  // -1: operations outside scans
@@ -149,6 +151,37 @@ bool scans_alone(const graph<Backend>& g, const plan_options& options, const std
     return std::none_of(roots.begin(), roots.end(), one_of);
 }
 
+/// Whether operation i, which is in a time loop, may write its state over what it was: the backward sweep, which goes
+/// back step by step, is then the only one that sees earlier ones again. Whoever reads the state does so in that loop,
+/// what enters ahead of the operation and what leaves behind it. Of the host alone.
+template <class Backend>
+bool writes_in_place(const graph<Backend>& g, const plan_options& options, const std::vector<view>& roots,
+                     const plan& p, std::size_t i) {
+    const auto& ops = g.operations();
+    const auto& op = *ops[i];
+    if (device_backend<Backend> || !options.gradients || !op.in_place || op.scan < 0) return false;
+    const view& from = op.inputs.front();
+    const int entering = from.value, leaving = op.outputs.back();
+    const auto& states = g.scans()[static_cast<std::size_t>(op.scan)];
+    if (from.detached || from.width != g.value(entering).width ||
+        std::none_of(states.begin(), states.end(),
+                     [&](const carried_state& s) { return s.entering == entering && s.leaving == leaving; }))
+        return false;
+    for (std::size_t k = 0; k < ops.size(); ++k) {
+        if (!p.live[k]) continue;
+        // A gradient of parameters waits for the end of the loop.
+        const bool beside = p.place[k] == placement::loop && ops[k]->scan == op.scan && p.stage[k] == p.stage[i] &&
+                            ops[k]->parameters.empty();
+        for (std::size_t n = k == i; n < ops[k]->inputs.size(); ++n) {
+            const int value = ops[k]->inputs[n].value;
+            if ((value == entering && !(beside && k < i)) || (value == leaving && !(beside && k > i))) return false;
+        }
+    }
+    const auto one_of = [&](int value) { return value == entering || value == leaving; };
+    return std::none_of(roots.begin(), roots.end(), [&](const view& v) { return one_of(v.value); }) &&
+           std::none_of(g.held().begin(), g.held().end(), one_of);
+}
+
 /// Where the operations of a scan run: fills place, stage and loop_of, and adds its segments to the plan.
 template <class Backend>
 void place_scan(const graph<Backend>& g, const plan_options& options, const std::vector<view>& roots, int scan,
@@ -247,6 +280,14 @@ void place_scan(const graph<Backend>& g, const plan_options& options, const std:
             for (const carried_state& s : states)
                 if (written_by({s.leaving, 0, 0, false}) == k)
                     p.loop_of[static_cast<std::size_t>(s.entering)] = stage[c];
+        }
+    for (const int i : own)
+        if (p.place[static_cast<std::size_t>(i)] == placement::loop &&
+            writes_in_place(g, options, roots, p, static_cast<std::size_t>(i))) {
+            const auto& op = *ops[static_cast<std::size_t>(i)];
+            p.puts_back[static_cast<std::size_t>(i)] = 1;
+            p.in_place[static_cast<std::size_t>(op.inputs.front().value)] = 1;
+            p.in_place[static_cast<std::size_t>(op.outputs.back())] = 1;
         }
     for (auto& segment : segments) {
         std::sort(segment.loop.begin(), segment.loop.end());
@@ -357,6 +398,7 @@ void find_gradients(const graph<Backend>& g, const plan_options& options, plan& 
         if (!p.live[i]) continue;
         p.backward[i] = ops[i]->is_loss && at(p.active, ops[i]->inputs[0].value) && !ops[i]->inputs[0].detached;
         for (const int out : ops[i]->outputs) p.backward[i] |= at(p.active, out);
+        p.backward[i] |= p.puts_back[i];
     }
 }
 
@@ -382,6 +424,8 @@ plan make_plan(const graph<Backend>& g, const plan_options& options, const std::
     p.stage.assign(ops.size(), -1);
     p.loop_of.assign(g.values().size(), -1);
     p.scanned.assign(g.values().size(), 0);
+    p.in_place.assign(g.values().size(), 0);
+    p.puts_back.assign(ops.size(), 0);
     for (std::size_t i = 0; i < ops.size(); ++i) {
         if (!p.live[i]) continue;
         const int scan = ops[i]->scan;

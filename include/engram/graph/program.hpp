@@ -4,9 +4,9 @@
 // The run: a plan bound to buffers, replayed by forward() and backward() with no allocation or dispatch on types.
 //
 // Buffers are row-major, row t * B + b, in one arena. A carried state is one buffer of T + 1 blocks [B, F]: what a step
-// leaves is block t + 1, what the next one enters with, so nothing is copied; what an operation scans is two blocks. A
-// gradient that its writers tile is stored, any other is cleared and added to. Deferred work (weights) follows the loop
-// in kernel::after().
+// leaves is block t + 1, what the next one enters with, so nothing is copied; what an operation scans is two blocks,
+// and what is written in place is one, which the backward sweep takes back step by step. A gradient that its writers
+// tile is stored, any other is cleared and added to. Deferred work (weights) follows the loop in kernel::after().
 
 #include <algorithm>
 #include <memory>
@@ -258,6 +258,8 @@ private:
             }
             for (const bound& k : s.after) around(k, [&] { k.kernel->forward(0, options_.steps); });
         }
+        for (const auto& m : layout_.written_over)
+            executor_.copy(arena_.data() + m.from, arena_.data() + m.to, m.count);
     }
 
     template <class Around>
@@ -317,7 +319,8 @@ private:
         operand<real> o;
         o.data = arena_.data() + base + v.offset;
         o.stride = layout_.one_row(v.value) ? 0 : info.width;
-        o.step = info.rows == extent::batch || plan_.scanned[i] ? 0 : std::ptrdiff_t{options_.batch} * o.stride;
+        const bool timeless = info.rows == extent::batch || plan_.scanned[i] || plan_.in_place[i];
+        o.step = timeless ? 0 : std::ptrdiff_t{options_.batch} * o.stride;
         o.width = v.width;
         o.accumulate = gradient && !layout_.stored[i];
         return o;

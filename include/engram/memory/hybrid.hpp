@@ -113,7 +113,7 @@ struct hybrid {
     /// by their age at the next step; nothing without those reads.
     template <class Var>
     struct state {
-        BOOST_HANA_DEFINE_STRUCT(state, (std::vector<Var>, memory), (std::vector<Var>, written),
+        BOOST_HANA_DEFINE_STRUCT(state, (std::vector<Var>, store), (std::vector<Var>, written),
                                  (std::vector<Var>, followed));
     };
 
@@ -154,7 +154,7 @@ struct hybrid {
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s, memory_sizes z) {
         if (s.dense() == 0) return {};
-        state<var<Backend>> all{{g.state("memory", s.slots * value_width(s, z))}, {g.state("written", 1)}, {}};
+        state<var<Backend>> all{{g.masked_state("ring", s.slots * value_width(s, z))}, {g.state("written", 1)}, {}};
         if (s.has("after")) all.followed = {g.state("followed", s.heads * s.slots)};
         return all;
     }
@@ -183,7 +183,8 @@ struct hybrid {
                 weight.push_back(which == "age"       ? by_age(s, w, e, now)
                                  : which == "content" ? by_content(s, w, e, now)
                                                       : now.followed[0]);
-                reads.push_back(weighted_read(which, weight.back(), values(s, now), w.width));
+                reads.push_back(
+                    read_slots(which, weight.back(), values(s, now), now.written[0], w.width, s.order == "age"));
             }
         if (s.has("after"))
             now.followed = {
@@ -215,19 +216,12 @@ struct hybrid {
         var<Backend> stored;
         if (ring || !s.store_gradient) stored = record("stored", content);
         if (ring) knn_write(w.ring, stored, affine("key", stored, w.key));
-        if (now.memory.empty()) return;
-        auto& memory = now.memory[0];
-        auto& written = now.written[0];
+        if (now.store.empty()) return;
         const auto v = !s.store_gradient   ? stored.columns(w.first, w.width)
                        : s.values == "all" ? concatenate("value", content)
                                            : content[s.values == "held" ? 1 : 0];
-        if (s.order == "position")
-            memory = write_slot("store", memory, v, written);
-        else if (s.slots == 1)
-            memory = copy(v, "store");
-        else
-            memory = concatenate<Backend>("store", {v, memory.columns(0, memory.width - v.width)});
-        written = map("written", introspection::count_up{2.0 * s.slots}, written);
+        now.store = {write_slot("store", now.store[0], v, now.written[0])};
+        now.written = {map("written", introspection::count_up{2.0 * s.slots}, now.written[0])};
     }
 
     // Public: nvcc takes no functor whose name is private.
@@ -241,7 +235,7 @@ struct hybrid {
 private:
     template <class Var>
     static Var values(const settings& s, const state<Var>& now) {
-        return s.store_gradient ? now.memory[0] : stop_gradient(now.memory[0]);
+        return s.store_gradient ? now.store[0] : stop_gradient(now.store[0]);
     }
     static int value_width(const settings& s, memory_sizes z) {
         return s.values == "all" ? z.observed + z.held : s.values == "held" ? z.held : z.observed;
@@ -271,8 +265,10 @@ private:
                                    const state<var<Backend>>& now) {
         auto kappa = affine("content", e, w.content);
         if (s.bounded) kappa = map("bounded", lru_access::bounded{}, kappa);
-        auto score = s.cosine == "each" ? cosine_scores("cosine", values(s, now), kappa, w.width)
-                                        : joint_cosine_scores("cosine", values(s, now), kappa, w.width);
+        const bool by_age = s.order == "age";
+        auto score = s.cosine == "each"
+                         ? cosine_scores("cosine", values(s, now), kappa, w.width, now.written, by_age)
+                         : joint_cosine_scores("cosine", values(s, now), kappa, w.width, now.written, by_age);
         if (s.sharpness == "learnt")
             score = map("sharpen", sharpen{}, score, affine("strength", e, w.strength).spread(s.slots));
         return slot_attention("content.weight", score, s.slots, slot_attention_kind::softmax, now.written);

@@ -10,10 +10,10 @@
 //   write: the oldest of L slots gives way to the observed part of the content, with its gradient
 //
 // Shapes: h [T, B, held], M [B, L * observed], w [T, B, R * L], context [T, B, R * observed]. Slots that were not
-// written are zero, and count in the sum as printed; `masked` leaves them out. An empty memory gives Psi = 0.
+// written give zero, and count in the sum as printed; `masked` leaves them out. An empty memory gives Psi = 0.
 //
-// `order` says what a logit belongs to: "age" (slot 0 is the newest) or "position" (slots are filled in turn and then
-// overwritten in turn, the literal reading of G28).
+// Slots are filled in turn and then overwritten in turn. `order` says what a logit belongs to: "age" (0 is the newest
+// write) or "position" (a slot, the literal reading of G28).
 
 #include <cmath>
 #include <string>
@@ -22,7 +22,6 @@
 #include <engram/core/choice.hpp>
 #include <engram/model/slots.hpp>
 #include <engram/operations/affine.hpp>
-#include <engram/operations/concatenate.hpp>
 #include <engram/operations/slots.hpp>
 
 namespace engram {
@@ -52,7 +51,7 @@ struct introspection {
     /// `written` counts the writes of the episode; from 2 L - 1 it falls back to L, which stays exact in float.
     template <class Var>
     struct state {
-        BOOST_HANA_DEFINE_STRUCT(state, (Var, memory), (Var, written));
+        BOOST_HANA_DEFINE_STRUCT(state, (Var, ring), (Var, written));
     };
 
     static int context_width(const settings& s, memory_sizes z) { return s.heads * z.observed; }
@@ -71,9 +70,9 @@ struct introspection {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s, memory_sizes z) {
-        return {g.state("memory", s.slots * z.observed), g.state("written", 1)};
+        return {g.masked_state("ring", s.slots * z.observed), g.state("written", 1)};
     }
-    /// An empty memory is all zeros, which a reset has made it already.
+    /// A memory is empty when nothing was written, which a reset has made of it already.
     template <class Var>
     static void forget(const weights&, const Var&, state<Var>&) {}
 
@@ -87,19 +86,13 @@ struct introspection {
         const auto weight = slot_attention(
             "attention", affine("logits", u, w.logits), s.slots,
             s.attention == "softplus" ? slot_attention_kind::softplus : slot_attention_kind::softmax, written);
-        const auto phi = weighted_read("recall", weight, now.memory, cue[0].width);
+        const auto phi = read_slots("recall", weight, now.ring, now.written, cue[0].width, s.order == "age");
         return {{map("gated", let_through{}, phi, affine("gate", h, w.gate))}, {weight}, {}};
     }
     template <class Backend>
     static void write(const settings& s, const weights&, const std::vector<var<Backend>>& content,
                       state<var<Backend>>& now) {
-        const auto& z = content[0];
-        if (s.order == "position")
-            now.memory = write_slot("store", now.memory, z, now.written);
-        else if (s.slots == 1)
-            now.memory = copy(z, "store");
-        else
-            now.memory = concatenate<Backend>("store", {z, now.memory.columns(0, now.memory.width - z.width)});
+        now.ring = write_slot("store", now.ring, content[0], now.written);
         now.written = map("written", count_up{2.0 * s.slots}, now.written);
     }
 

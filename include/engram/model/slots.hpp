@@ -193,21 +193,23 @@ concept learner_policy = claims<P, learner_role> && has_settings<P> &&(can_learn
 
 /// Clears every variable of a state at the rows whose episode begins with this step. Within a list, such as layers,
 /// what lies side by side is cleared together and nothing else: the plan tells apart what operations do not tie
-/// together. An operation's own state is cleared by that operation.
+/// together. An operation's own state is cleared by that operation, and a masked one by nobody.
 template <class State, class Var>
 void reset_rows(State& state, const Var& reset) {
     std::vector<std::string> groups;
     for_each_leaf(state, "", [&](const std::string& path, const Var& leaf) {
-        groups.push_back(leaf.owner->info(leaf).own ? path : element_of(path));
+        const auto& info = leaf.owner->info(leaf);
+        groups.push_back(info.own || info.masked ? path : element_of(path));
     });
     const std::vector<Var> leaves = flatten<Var>(state);
     std::vector<Var> cleared;
     for (std::size_t first = 0, last = 0; first < leaves.size(); first = last) {
         std::vector<Var> together;
         for (; last < leaves.size() && groups[last] == groups[first]; ++last) together.push_back(leaves[last]);
-        if (leaves[first].owner->info(leaves[first]).own) {
+        const auto& info = leaves[first].owner->info(leaves[first]);
+        if (info.own || info.masked) {
             cleared.push_back(leaves[first]);
-            cleared.back().reset = reset.value;
+            if (info.own) cleared.back().reset = reset.value;
             continue;
         }
         const std::string name = groups[first].empty() ? "reset" : message("reset.", groups[first]);

@@ -3,7 +3,7 @@
 
 // Least-recently-used access as operations (facts 4.5; equations in kernels/least_used.hpp).
 //
-//   joint_cosine_scores   M, keys [., R * W]                                 -> [., R * N]
+//   joint_cosine_scores   M, keys [., R * W] (, written [., 1])              -> [., R * N], as cosine_scores
 //   least_used            usage [., N]                                       -> [., R * N]: head r's slot has a one
 //   clear_and_add         M, marks and weights [., R * N], add [., R * W]    -> M' [., N * W]
 //
@@ -19,7 +19,7 @@ struct joint_cosine_kernel final : kernel<Backend> {
     using real = typename Backend::real;
 
     joint_cosine_kernel(const binder<Backend>& b, const matrix_memory_shape& s)
-        : shape(s), batch(b.batch()), memory(b.in(0)), keys(b.in(1)), out(b.out(0)), d_out(b.d_out(0)) {
+        : shape(s), batch(b.batch()), memory(b.in(0)), keys(b.in(1)), out(b.out(0)), d_out(b.d_out(0)), written(b, s) {
         keep = b.needs_backward();
         const int rows = keep ? (out.step ? b.steps() : 1) * batch : 1;
         squares.resize(static_cast<std::size_t>(rows) * static_cast<std::size_t>(s.heads + s.slots));
@@ -30,9 +30,11 @@ struct joint_cosine_kernel final : kernel<Backend> {
     }
     void forward(int t, int steps) override {
         for (int r = 0; r < steps * batch; ++r) {
-            real* square = squares_of(t, r);
-            joint_cosine(memory.at(t) + r * memory.stride, shape.slots, shape.word, keys.at(t) + r * keys.stride,
-                         shape.heads, out.at(t) + r * out.stride, square, square + shape.heads);
+            real *square = squares_of(t, r), *to = out.at(t) + r * out.stride;
+            const auto at = written.places(t, r);
+            joint_cosine(memory.at(t) + r * memory.stride, at.valid, shape.word, keys.at(t) + r * keys.stride,
+                         shape.heads, written.begin(to), square, square + shape.heads);
+            written.end(at, to);
         }
     }
     void backward(int t, int steps) override {
@@ -40,9 +42,11 @@ struct joint_cosine_kernel final : kernel<Backend> {
         for (int r = 0; r < steps * batch; ++r) {
             const real* square = squares_of(t, r);
             real *dm = d_memory.begin(t, r), *dk = d_keys.begin(t, r);
-            joint_cosine_gradient(memory.at(t) + r * memory.stride, shape.slots, shape.word,
-                                  keys.at(t) + r * keys.stride, shape.heads, out.at(t) + r * out.stride, square,
-                                  square + shape.heads, d_out.at(t) + r * d_out.stride, dm, dk, scratch.data());
+            const auto at = written.places(t, r);
+            joint_cosine_gradient(memory.at(t) + r * memory.stride, at.valid, shape.word, keys.at(t) + r * keys.stride,
+                                  shape.heads, written.scores(at, out.at(t) + r * out.stride), square,
+                                  square + shape.heads, written.slopes(at, d_out.at(t) + r * d_out.stride), dm, dk,
+                                  scratch.data());
             d_memory.end(t, r);
             d_keys.end(t, r);
         }
@@ -56,6 +60,7 @@ private:
     matrix_memory_shape shape;
     int batch;
     operand<real> memory, keys, out, d_out;
+    written_scores<real> written;
     bool keep;
     gradient_row<real> d_memory, d_keys;
     aligned_vector<real> squares, scratch;
@@ -64,15 +69,8 @@ private:
 /// [., R * N]: cosine of every key with every slot, guarded by one epsilon under the root of both norms.
 template <class Backend>
 var<Backend> joint_cosine_scores(const std::string& name, const var<Backend>& memory, const var<Backend>& keys,
-                                 int word) {
-    graph<Backend>& g = *memory.owner;
-    const int slots = memory_slots(g.full_name(name), memory.width, word);
-    require(keys.width % word == 0, g.full_name(name), ": keys of ", keys.width,
-            " columns do not divide into words of ", word, ", those of the memory [", slots, ",", word, "]");
-    const matrix_memory_shape shape{slots, word, keys.width / word};
-    auto op = make_operation<joint_cosine_kernel>(g, name, {memory, keys}, shape);
-    const extent rows = g.common_rows(op->inputs);
-    return g.add(std::move(op), {shape.heads * slots}, rows)[0];
+                                 int word, const std::vector<var<Backend>>& written = {}, bool by_age = false) {
+    return internal::compare_slots<joint_cosine_kernel>(name, memory, keys, word, written, by_age);
 }
 
 template <class Backend>

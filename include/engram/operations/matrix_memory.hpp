@@ -4,21 +4,24 @@
 // Reading and writing a memory matrix M [N, W] that is one row [N * W] of a variable, usually the carried state of a
 // scan (NTM, LRU and DNC, facts 4.4 to 4.6; equations in kernels/matrix_memory.hpp).
 //
-//   cosine_scores   M, keys [., R * W]                                  -> [., R * N]
+//   cosine_scores   M, keys [., R * W] (, written [., 1])               -> [., R * N]
 //   weighted_read   weights [., R * N], M                               -> [., R * W]
 //   erase_add       M, weights [., H * N], erase and add [., H * W]     -> M' [., N * W]
 //
 // The word W is given; N, R and H follow from the widths. All gradients go on to all inputs. The state keeps M of every
-// step, so nothing but the norms of the cosines is saved besides.
+// step, so nothing but the norms of the cosines is saved besides. With `written` M is a ring (operations/slots.hpp):
+// scores of slots that were not written are zero, and nothing of these is looked at.
 
 #include <engram/graph/simple_operation.hpp>
 #include <engram/kernels/matrix_memory.hpp>
+#include <engram/operations/ring.hpp>
 
 namespace engram {
 
 /// Sizes of a matrix memory and the number of its heads.
 struct matrix_memory_shape {
     int slots, word, heads;
+    bool by_age = false;  // of a ring: scores go by age, not by slot
 };
 
 /// A gradient row for a kernel that stores (or adds): the operand itself, or scratch that is added to it or dropped.
@@ -49,12 +52,54 @@ private:
     aligned_vector<Real> scratch_;
 };
 
+/// Scores [R, N] of a memory, of which a kernel for one that is full sees the slots that were written, [R, n].
+template <class Real>
+class written_scores {
+public:
+    template <class Backend>
+    written_scores(const binder<Backend>& b, const matrix_memory_shape& s) : shape_(s) {
+        if (b.op().inputs.size() <= 2) return;
+        written_ = b.in(2);
+        for (auto* room : {&room_, &slopes_}) room->resize(static_cast<std::size_t>(s.heads * s.slots));
+    }
+    ring_places places(int t, int row) const {
+        const int all = shape_.slots;
+        return {all, written_ ? count_of(written_.at(t)[row * written_.stride]) : all, written_ && shape_.by_age};
+    }
+    /// Where n scores of every head go that become those at `out`.
+    Real* begin(Real* out) { return written_ ? room_.data() : out; }
+    void end(const ring_places& at, Real* out) const {
+        if (!written_) return;
+        std::fill_n(out, shape_.heads * shape_.slots, Real(0));
+        each(at, [&](int compact, int place) { out[place] = room_[static_cast<std::size_t>(compact)]; });
+    }
+    /// The scores and what comes back to them, of n slots.
+    const Real* scores(const ring_places& at, const Real* out) { return cut(at, out, room_); }
+    const Real* slopes(const ring_places& at, const Real* d_out) { return cut(at, d_out, slopes_); }
+
+private:
+    template <class Body>
+    void each(const ring_places& at, Body body) const {
+        for (int h = 0; h < shape_.heads; ++h)
+            for (int n = 0; n < at.valid; ++n) body(h * at.valid + n, h * shape_.slots + at(n));
+    }
+    const Real* cut(const ring_places& at, const Real* from, aligned_vector<Real>& room) const {
+        if (!written_) return from;
+        each(at, [&](int compact, int place) { room[static_cast<std::size_t>(compact)] = from[place]; });
+        return room.data();
+    }
+
+    matrix_memory_shape shape_;
+    operand<Real> written_;
+    aligned_vector<Real> room_, slopes_;
+};
+
 template <class Backend>
 struct cosine_scores_kernel final : kernel<Backend> {
     using real = typename Backend::real;
 
     cosine_scores_kernel(const binder<Backend>& b, const matrix_memory_shape& s)
-        : shape(s), batch(b.batch()), memory(b.in(0)), keys(b.in(1)), out(b.out(0)), d_out(b.d_out(0)) {
+        : shape(s), batch(b.batch()), memory(b.in(0)), keys(b.in(1)), out(b.out(0)), d_out(b.d_out(0)), written(b, s) {
         keep = b.needs_backward();
         const int rows = keep ? (out.step ? b.steps() : 1) * batch : 1;
         norms.resize(static_cast<std::size_t>(rows) * static_cast<std::size_t>(s.heads + s.slots));
@@ -65,10 +110,11 @@ struct cosine_scores_kernel final : kernel<Backend> {
     }
     void forward(int t, int steps) override {
         for (int r = 0; r < steps * batch; ++r) {
-            real* norm = norms_of(t, r);
-            cosine_scores(memory.at(t) + r * memory.stride, shape.slots, shape.word, keys.at(t) + r * keys.stride,
-                          shape.heads, static_cast<real>(cosine_epsilon), out.at(t) + r * out.stride, norm,
-                          norm + shape.heads);
+            real *norm = norms_of(t, r), *to = out.at(t) + r * out.stride;
+            const auto at = written.places(t, r);
+            cosine_scores(memory.at(t) + r * memory.stride, at.valid, shape.word, keys.at(t) + r * keys.stride,
+                          shape.heads, static_cast<real>(cosine_epsilon), written.begin(to), norm, norm + shape.heads);
+            written.end(at, to);
         }
     }
     void backward(int t, int steps) override {
@@ -76,10 +122,11 @@ struct cosine_scores_kernel final : kernel<Backend> {
         for (int r = 0; r < steps * batch; ++r) {
             const real* norm = norms_of(t, r);
             real *dm = d_memory.begin(t, r), *dk = d_keys.begin(t, r);
-            cosine_scores_gradient(memory.at(t) + r * memory.stride, shape.slots, shape.word,
-                                   keys.at(t) + r * keys.stride, shape.heads, static_cast<real>(cosine_epsilon),
-                                   out.at(t) + r * out.stride, norm, norm + shape.heads, d_out.at(t) + r * d_out.stride,
-                                   dm, dk, scratch.data());
+            const auto at = written.places(t, r);
+            cosine_scores_gradient(memory.at(t) + r * memory.stride, at.valid, shape.word, keys.at(t) + r * keys.stride,
+                                   shape.heads, static_cast<real>(cosine_epsilon),
+                                   written.scores(at, out.at(t) + r * out.stride), norm, norm + shape.heads,
+                                   written.slopes(at, d_out.at(t) + r * d_out.stride), dm, dk, scratch.data());
             d_memory.end(t, r);
             d_keys.end(t, r);
         }
@@ -93,6 +140,7 @@ private:
     matrix_memory_shape shape;
     int batch;
     operand<real> memory, keys, out, d_out;
+    written_scores<real> written;
     bool keep;
     gradient_row<real> d_memory, d_keys;
     aligned_vector<real> norms, scratch;
@@ -174,17 +222,35 @@ inline int memory_slots(const std::string& who, int columns, int word) {
     return columns / word;
 }
 
-/// [., R * N]: cosine of every key with every slot.
-template <class Backend>
-var<Backend> cosine_scores(const std::string& name, const var<Backend>& memory, const var<Backend>& keys, int word) {
+namespace internal {
+
+/// An operation of Kernel that compares every key with every slot, of a ring with those that were written.
+template <template <class> class Kernel, class Backend>
+var<Backend> compare_slots(const std::string& name, const var<Backend>& memory, const var<Backend>& keys, int word,
+                           const std::vector<var<Backend>>& written, bool by_age) {
     graph<Backend>& g = *memory.owner;
     const int slots = memory_slots(g.full_name(name), memory.width, word);
     require(keys.width % word == 0, g.full_name(name), ": keys of ", keys.width,
             " columns do not divide into words of ", word, ", those of the memory [", slots, ",", word, "]");
-    const matrix_memory_shape shape{slots, word, keys.width / word};
-    auto op = make_operation<cosine_scores_kernel>(g, name, {memory, keys}, shape);
+    std::vector<var<Backend>> inputs{memory, keys};
+    if (!written.empty()) {
+        require(written[0].width == 1, g.full_name(name), ": the count of writes must be one column, not ",
+                written[0].width);
+        inputs.push_back(stop_gradient(written[0]));
+    }
+    const matrix_memory_shape shape{slots, word, keys.width / word, by_age};
+    auto op = make_operation<Kernel>(g, name, inputs, shape);
     const extent rows = g.common_rows(op->inputs);
     return g.add(std::move(op), {shape.heads * slots}, rows)[0];
+}
+
+}  // namespace internal
+
+/// [., R * N]: cosine of every key with every slot; of a ring by slot, or by age.
+template <class Backend>
+var<Backend> cosine_scores(const std::string& name, const var<Backend>& memory, const var<Backend>& keys, int word,
+                           const std::vector<var<Backend>>& written = {}, bool by_age = false) {
+    return internal::compare_slots<cosine_scores_kernel>(name, memory, keys, word, written, by_age);
 }
 
 /// [., R * W]: r_r = sum_n w_rn M_n, of every head's weights [., R * N], which need not sum to one.

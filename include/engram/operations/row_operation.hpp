@@ -27,6 +27,9 @@
 //   slopes(o, i, add)           add(o.w, number) for every parameter: what this row adds to its gradient in column i
 //   taken_row(o)                the row of the parameters that this row is about, -1 for none; without it 0
 //   index = "index"             uses row.index, and what it calls them
+//   puts_back = true            backward undoes what forward did to its first input where its last output lies there,
+//   and
+//                               is called also where no input wants a gradient
 //   whole_column = true         its row is a column of the unroll: inputs and outputs are [T, B, 1], seen as one row of
 //                               T B numbers, a step after the other
 //
@@ -79,6 +82,15 @@ template <class Body>
 concept in_pieces = requires(const typename Body::settings& s) {
     Body::pieces(s, 0);
 };
+
+/// Whether backward has something to do besides gradients.
+template <class Body>
+inline constexpr bool always_goes_back = false;
+template <class Body>
+    requires requires {
+        Body::puts_back;
+    }
+inline constexpr bool always_goes_back<Body> = Body::puts_back;
 
 /// Whether its one row is a column over all steps and batch rows.
 template <class Body>
@@ -289,7 +301,8 @@ struct row_kernel final : kernel<Backend> {
     }
     void forward(int t, int count) override { run<false>(t, count); }
     void backward(int t, int count) override {
-        if (operands.inputs_want && (!one_row || t == 0)) run<true>(t, count);  // one row: behind all steps
+        const bool wanted = operands.inputs_want || always_goes_back<Body>;
+        if (wanted && (!one_row || t == 0)) run<true>(t, count);  // one row: behind all steps
         if constexpr (trains_parameters<Body, real>)
             if (!stepwise) gather(count);
     }
@@ -476,6 +489,7 @@ std::vector<var<Backend>> add_rows(graph<Backend>& g, const std::string& name, c
         require(!g.in_scan(), g.full_name(name), ": all steps are needed at once, and a scan has one at a time");
         op->row_wise = false, op->mixes_batch = true;
     }
+    if constexpr (internal::always_goes_back<Body>) op->in_place = true;
     if (mark) mark(*op);
     const extent rows = g.common_rows(op->inputs);
     return g.add(std::move(op), widths, rows);

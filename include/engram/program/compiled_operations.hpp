@@ -138,6 +138,7 @@
     EXTERN template struct map_operation<BACKEND, lru_access::always_zero, 1>;                   \
     EXTERN template struct map_operation<BACKEND, lru_access::age, 1>;                           \
     EXTERN template struct row_operation<BACKEND, fold_rows<lru_access::count_use, 2>>;          \
+    EXTERN template struct row_operation<BACKEND, read_slots_rows>;                              \
     EXTERN template struct row_operation<BACKEND, write_slot_rows>;                              \
     EXTERN template struct row_operation<BACKEND, slot_attention_rows>;                          \
     EXTERN template struct row_operation<BACKEND, quantile_huber_rows>;                          \

@@ -24,12 +24,16 @@ ENGRAM_HD Real cosine_divisor(Real key, Real row) {
 /// What the threads of both cosines share; norms of the H keys and N rows of each memory, [rows, H + N].
 template <class Real, bool Joint>
 struct cosine_rows {
-    step_rows<Real> memory, keys, cosine;
+    step_rows<Real> memory, keys, cosine, written;
     int slots, word, heads;
+    bool ring, by_age;
     Real* norms;
 
     ENGRAM_HD const Real* key(std::ptrdiff_t row, int h) const { return keys.row(row) + std::ptrdiff_t{h} * word; }
     ENGRAM_HD const Real* slot(std::ptrdiff_t row, int n) const { return memory.row(row) + std::ptrdiff_t{n} * word; }
+    ENGRAM_HD ring_places places(std::ptrdiff_t row) const {
+        return {slots, ring ? count_of(written.row(row)[0]) : slots, ring && by_age};
+    }
     ENGRAM_HD Real* norm(std::ptrdiff_t row) const { return norms + row * (heads + slots); }
     ENGRAM_HD static Real guarded(Real square) {
         return Joint ? square : sqrt(square + static_cast<Real>(cosine_epsilon));
@@ -52,6 +56,13 @@ struct cosine_forward {
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t row = i / all.cosine.width;
         const int at = static_cast<int>(i % all.cosine.width), h = at / all.slots, n = at % all.slots;
+        const ring_places places = all.places(row);
+        Real& to = all.cosine.row(row)[h * all.slots + places(n)];
+        if (n >= places.valid) {
+            to = 0;
+            if (n == 0) all.norm(row)[h] = 0;
+            return;
+        }
         const Real *const a = all.key(row, h), *const b = all.slot(row, n);
         Real product = 0, key = 0, slot = 0;
         for (int c = 0; c < all.word; ++c) {
@@ -60,7 +71,7 @@ struct cosine_forward {
             slot += b[c] * b[c];
         }
         key = all.guarded(key), slot = all.guarded(slot);
-        all.cosine.row(row)[at] = product / cosine_divisor<Joint>(key, slot);
+        to = product / cosine_divisor<Joint>(key, slot);
         if (n == 0) all.norm(row)[h] = key;
         if (h == 0) all.norm(row)[all.heads + n] = slot;
     }
@@ -79,15 +90,17 @@ struct cosine_to_keys {
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int index) const {
         const cosine_rows<Real, Joint> rows = all;
-        const int row = index / rows.heads, h = index % rows.heads, N = rows.slots, W = rows.word;
+        const int row = index / rows.heads, h = index % rows.heads, W = rows.word;
+        const ring_places places = rows.places(row);
+        const int N = places.valid;
         const Real *const norm = rows.norm(row), own = norm[h];
-        const Real* const cosine = rows.cosine.row(row) + std::ptrdiff_t{h} * N;
-        const Real* const d = d_cosine.row(row) + std::ptrdiff_t{h} * N;
+        const Real* const cosine = rows.cosine.row(row) + std::ptrdiff_t{h} * rows.slots;
+        const Real* const d = d_cosine.row(row) + std::ptrdiff_t{h} * rows.slots;
         const Real *const key = rows.key(row, h), *const memory = rows.slot(row, 0);
         Real* const scaled = block.scratch + sums::share_numbers;  // [N]
-        block_for(block, N, [=](int n) { scaled[n] = d[n] / rows.divisor(row, h, n); });
-        const Real shrink =
-            block_sum(block, N, [=](int n) { return rows.shrinking(scaled[n], cosine[n], own, norm[rows.heads + n]); });
+        block_for(block, N, [=](int n) { scaled[n] = d[places(n)] / rows.divisor(row, h, n); });
+        const Real shrink = block_sum(
+            block, N, [=](int n) { return rows.shrinking(scaled[n], cosine[places(n)], own, norm[rows.heads + n]); });
         const step_rows<Real> to = d_keys;
         sums::add_up(
             block, block.scratch, W, N, [=](int i, int n) { return scaled[n] * memory[std::ptrdiff_t{n} * W + i]; },
@@ -103,10 +116,12 @@ struct cosine_to_memory {
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         const std::ptrdiff_t row = i / d_memory.width;
         const int at = static_cast<int>(i % d_memory.width), n = at / all.word, c = at % all.word;
+        const ring_places places = all.places(row);
+        if (n >= places.valid) return d_memory.put(row, at, 0);
         const Real own = all.norm(row)[all.heads + n];
         Real sum = 0, shrink = 0;
         for (int h = 0; h < all.heads; ++h) {
-            const int place = h * all.slots + n;
+            const int place = h * all.slots + places(n);
             const Real scaled = d_cosine.row(row)[place] / all.divisor(row, h, n);
             sum += scaled * all.key(row, h)[c];
             shrink += all.shrinking(scaled, all.cosine.row(row)[place], own, all.norm(row)[h]);
@@ -131,6 +146,7 @@ struct device_cosine : device_kernel<Backend> {
           d_keys(b.d_in(1)),
           out(b.out(0)),
           d_out(b.d_out(0)),
+          written(b.op().inputs.size() > 2 ? b.in(2) : operand<real>{}),
           norms(static_cast<std::size_t>((out.step ? b.steps() : 1) * b.batch()) *
                 static_cast<std::size_t>(s.heads + s.slots)) {}
     void forward(int t, int steps) override {
@@ -149,12 +165,21 @@ struct device_cosine : device_kernel<Backend> {
 
 private:
     cosine_rows<real, Joint> rows(int t) {
-        const auto [N, W, R] = shape;
-        return {{memory, t}, {keys, t}, {out, t}, N, W, R, norms.data() + std::ptrdiff_t{t} * this->batch * (R + N)};
+        const int N = shape.slots, W = shape.word, R = shape.heads;
+        return {{memory, t},
+                {keys, t},
+                {out, t},
+                {written, t},
+                N,
+                W,
+                R,
+                static_cast<bool>(written),
+                shape.by_age,
+                norms.data() + std::ptrdiff_t{t} * this->batch * (R + N)};
     }
 
     matrix_memory_shape shape;
-    operand<real> memory, keys, d_memory, d_keys, out, d_out;
+    operand<real> memory, keys, d_memory, d_keys, out, d_out, written;
     typename executor<Backend>::buffer norms;
 };
 
@@ -183,13 +208,13 @@ struct weighted_read_kernel<Backend> final : device_kernel<Backend> {
           out(b.out(0)),
           d_out(b.d_out(0)) {}
     void forward(int t, int steps) override {
-        const auto [N, W, R] = shape;
+        const int N = shape.slots, W = shape.word, R = shape.heads;
         this->on->products(this->name, steps * this->batch, {weights.at(t), N}, weights.stride, {memory.at(t), W},
                            memory.stride, false, out.at(t), W, out.stride, R, W, N);
     }
     void backward(int t, int steps) override {
         if (!d_out) return;
-        const auto [N, W, R] = shape;
+        const int N = shape.slots, W = shape.word, R = shape.heads;
         const int rows = steps * this->batch;
         if (d_weights)
             this->on->products(this->name, rows, {d_out.at(t), W}, d_out.stride, {memory.at(t), W, true}, memory.stride,
@@ -297,7 +322,7 @@ struct erase_add_kernel<Backend> final : device_kernel<Backend> {
     }
     void backward(int t, int steps) override {
         if (!d_out) return;
-        const auto [N, W, H] = shape;
+        const int N = shape.slots, W = shape.word, H = shape.heads;
         if (d_in[0])
             this->launch(steps, out.width, internal::erase_add_to_memory<real>{rows(t), {d_out, t}, {d_in[0], t}});
         if (d_in[1])
@@ -380,14 +405,14 @@ struct clear_and_add_kernel<Backend> final : device_kernel<Backend> {
         }
     }
     void forward(int t, int steps) override {
-        const auto [N, W, R] = shape;
+        const int N = shape.slots, W = shape.word, R = shape.heads;
         this->launch(steps, out.width, internal::clear_marked<real>{{in[0], t}, {in[1], t}, {out, t}, N, W, R});
         this->on->products(this->name, steps * this->batch, {in[2].at(t), N, true}, in[2].stride, {in[3].at(t), W},
                            in[3].stride, true, out.at(t), W, out.stride, N, W, R);
     }
     void backward(int t, int steps) override {
         if (!d_out) return;
-        const auto [N, W, R] = shape;
+        const int N = shape.slots, W = shape.word, R = shape.heads;
         const int rows = steps * this->batch;
         if (d_in[0])
             this->launch(steps, out.width, internal::clear_marked<real>{{d_out, t}, {in[1], t}, {d_in[0], t}, N, W, R});
