@@ -17,6 +17,8 @@
 // access (docs/decisions/0028); `after` is the step forward along DNC's links, which a ring has for nothing: by age, a
 // slot's successor stands at the next step where the slot stood. What NTM and DNC erase and move to is not here.
 //
+// Slots are filled in turn and then overwritten in turn; weights are by age, or by slot (`order`).
+//
 // Shapes: M [B, L * V] for all but `nearest`, context [T, B, R * V], pi [T, B, R * reads], followed [B, R * L].
 // Gradients go back through the writes of the unroll unless `store_gradient` is off; to `nearest` its contents are
 // constants always. Without the gate, and without those gradients, it learnt less than its parts (docs/decisions/0033).

@@ -14,56 +14,23 @@
 
 namespace engram {
 
+/// One epsilon under the root of both squares.
+struct joint_norms {
+    static constexpr int scratch = 2;
+    template <class Real>
+    static void compare(const Real* memory, int N, int W, const Real* keys, int R, Real* cosine, Real* key, Real* row) {
+        joint_cosine(memory, N, W, keys, R, cosine, key, row);
+    }
+    template <class Real>
+    static void gradient(const Real* memory, int N, int W, const Real* keys, int R, const Real* cosine, const Real* key,
+                         const Real* row, const Real* d_cosine, Real* d_memory, Real* d_keys, Real* room) {
+        joint_cosine_gradient(memory, N, W, keys, R, cosine, key, row, d_cosine, d_memory, d_keys, room);
+    }
+};
+
 template <class Backend>
-struct joint_cosine_kernel final : kernel<Backend> {
-    using real = typename Backend::real;
-
-    joint_cosine_kernel(const binder<Backend>& b, const matrix_memory_shape& s)
-        : shape(s), batch(b.batch()), memory(b.in(0)), keys(b.in(1)), out(b.out(0)), d_out(b.d_out(0)), written(b, s) {
-        keep = b.needs_backward();
-        const int rows = keep ? (out.step ? b.steps() : 1) * batch : 1;
-        squares.resize(static_cast<std::size_t>(rows) * static_cast<std::size_t>(s.heads + s.slots));
-        if (!keep) return;
-        d_memory = {b.d_in(0), memory.width, true};
-        d_keys = {b.d_in(1), keys.width, true};
-        scratch.resize(static_cast<std::size_t>(2 * s.heads * s.slots));
-    }
-    void forward(int t, int steps) override {
-        for (int r = 0; r < steps * batch; ++r) {
-            real *square = squares_of(t, r), *to = out.at(t) + r * out.stride;
-            const auto at = written.places(t, r);
-            joint_cosine(memory.at(t) + r * memory.stride, at.valid, shape.word, keys.at(t) + r * keys.stride,
-                         shape.heads, written.begin(to), square, square + shape.heads);
-            written.end(at, to);
-        }
-    }
-    void backward(int t, int steps) override {
-        if (!d_out) return;
-        for (int r = 0; r < steps * batch; ++r) {
-            const real* square = squares_of(t, r);
-            real *dm = d_memory.begin(t, r), *dk = d_keys.begin(t, r);
-            const auto at = written.places(t, r);
-            joint_cosine_gradient(memory.at(t) + r * memory.stride, at.valid, shape.word, keys.at(t) + r * keys.stride,
-                                  shape.heads, written.scores(at, out.at(t) + r * out.stride), square,
-                                  square + shape.heads, written.slopes(at, d_out.at(t) + r * d_out.stride), dm, dk,
-                                  scratch.data());
-            d_memory.end(t, r);
-            d_keys.end(t, r);
-        }
-    }
-
-private:
-    real* squares_of(int t, int r) {
-        return squares.data() + (keep ? (std::ptrdiff_t{t} * batch + r) * (shape.heads + shape.slots) : 0);
-    }
-
-    matrix_memory_shape shape;
-    int batch;
-    operand<real> memory, keys, out, d_out;
-    written_scores<real> written;
-    bool keep;
-    gradient_row<real> d_memory, d_keys;
-    aligned_vector<real> squares, scratch;
+struct joint_cosine_kernel final : cosine_kernel<Backend, joint_norms> {
+    using cosine_kernel<Backend, joint_norms>::cosine_kernel;
 };
 
 /// [., R * N]: cosine of every key with every slot, guarded by one epsilon under the root of both norms.

@@ -94,11 +94,12 @@ private:
     aligned_vector<Real> room_, slopes_;
 };
 
-template <class Backend>
-struct cosine_scores_kernel final : kernel<Backend> {
+/// Cosines of R keys with N slots, guarded as Norms has it.
+template <class Backend, class Norms>
+struct cosine_kernel : kernel<Backend> {
     using real = typename Backend::real;
 
-    cosine_scores_kernel(const binder<Backend>& b, const matrix_memory_shape& s)
+    cosine_kernel(const binder<Backend>& b, const matrix_memory_shape& s)
         : shape(s), batch(b.batch()), memory(b.in(0)), keys(b.in(1)), out(b.out(0)), d_out(b.d_out(0)), written(b, s) {
         keep = b.needs_backward();
         const int rows = keep ? (out.step ? b.steps() : 1) * batch : 1;
@@ -106,14 +107,14 @@ struct cosine_scores_kernel final : kernel<Backend> {
         if (!keep) return;
         d_memory = {b.d_in(0), memory.width, true};
         d_keys = {b.d_in(1), keys.width, true};
-        scratch.resize(static_cast<std::size_t>(s.heads * s.slots));
+        scratch.resize(static_cast<std::size_t>(Norms::scratch * s.heads * s.slots));
     }
     void forward(int t, int steps) override {
         for (int r = 0; r < steps * batch; ++r) {
             real *norm = norms_of(t, r), *to = out.at(t) + r * out.stride;
             const auto at = written.places(t, r);
-            cosine_scores(memory.at(t) + r * memory.stride, at.valid, shape.word, keys.at(t) + r * keys.stride,
-                          shape.heads, static_cast<real>(cosine_epsilon), written.begin(to), norm, norm + shape.heads);
+            Norms::compare(memory.at(t) + r * memory.stride, at.valid, shape.word, keys.at(t) + r * keys.stride,
+                           shape.heads, written.begin(to), norm, norm + shape.heads);
             written.end(at, to);
         }
     }
@@ -123,10 +124,9 @@ struct cosine_scores_kernel final : kernel<Backend> {
             const real* norm = norms_of(t, r);
             real *dm = d_memory.begin(t, r), *dk = d_keys.begin(t, r);
             const auto at = written.places(t, r);
-            cosine_scores_gradient(memory.at(t) + r * memory.stride, at.valid, shape.word, keys.at(t) + r * keys.stride,
-                                   shape.heads, static_cast<real>(cosine_epsilon),
-                                   written.scores(at, out.at(t) + r * out.stride), norm, norm + shape.heads,
-                                   written.slopes(at, d_out.at(t) + r * d_out.stride), dm, dk, scratch.data());
+            Norms::gradient(memory.at(t) + r * memory.stride, at.valid, shape.word, keys.at(t) + r * keys.stride,
+                            shape.heads, written.scores(at, out.at(t) + r * out.stride), norm, norm + shape.heads,
+                            written.slopes(at, d_out.at(t) + r * d_out.stride), dm, dk, scratch.data());
             d_memory.end(t, r);
             d_keys.end(t, r);
         }
@@ -144,6 +144,26 @@ private:
     bool keep;
     gradient_row<real> d_memory, d_keys;
     aligned_vector<real> norms, scratch;
+};
+
+/// Norms that are guarded one by one.
+struct guarded_norms {
+    static constexpr int scratch = 1;
+    template <class Real>
+    static void compare(const Real* memory, int N, int W, const Real* keys, int R, Real* cosine, Real* key, Real* row) {
+        cosine_scores(memory, N, W, keys, R, static_cast<Real>(cosine_epsilon), cosine, key, row);
+    }
+    template <class Real>
+    static void gradient(const Real* memory, int N, int W, const Real* keys, int R, const Real* cosine, const Real* key,
+                         const Real* row, const Real* d_cosine, Real* d_memory, Real* d_keys, Real* room) {
+        cosine_scores_gradient(memory, N, W, keys, R, static_cast<Real>(cosine_epsilon), cosine, key, row, d_cosine,
+                               d_memory, d_keys, room);
+    }
+};
+
+template <class Backend>
+struct cosine_scores_kernel final : cosine_kernel<Backend, guarded_norms> {
+    using cosine_kernel<Backend, guarded_norms>::cosine_kernel;
 };
 
 template <class Backend>
