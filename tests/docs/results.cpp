@@ -271,7 +271,8 @@ TEST_CASE("no mean of runs and no number of standard errors is typed") {
         for (const auto& line : read_lines(root() / page)) {
             CAPTURE(line);
             generated = line.starts_with("<!-- data/") || line.starts_with("<!-- answer: ") ||
-                        line.starts_with("<!-- suite: ") || (generated && line.starts_with("|"));
+                        line.starts_with("<!-- suite: ") || line.starts_with("<!-- popgym: ") ||
+                        (generated && line.starts_with("|"));
             CHECK((generated || !std::regex_search(line, mean)));
             CHECK_FALSE(std::regex_search(line, typed));
         }
