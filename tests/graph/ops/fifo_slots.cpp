@@ -1,4 +1,5 @@
-// Slots that are filled in turn, as operations: where a write goes, what attention covers, gradients, wrong widths.
+// Slots that are filled in turn, as operations: where a write goes, what attention covers and reads find, gradients,
+// a store that a time loop writes in place, wrong widths.
 
 #include <doctest/doctest.h>
 
