@@ -187,7 +187,9 @@ private:
             bar.show(job_.steps(), job_.headline());
         }
         // A life that ended between the checkpoint and the summary has left an older summary, and its scores.
-        const bool summarised = summary_.value("steps", std::int64_t{-1}) == job_.steps();
+        // So has one that was asked for more than is asked for now.
+        const bool summarised =
+            summary_.value("steps", std::int64_t{-1}) == job_.steps() && summary_.value("finished", false) == is_over();
         const bool unsaved = first_ && (saved_step_ != job_.steps() || !summarised);
         if (learns_alone() ? unsaved : any_of_them(config_.others, unsaved)) save(seconds());
     }

@@ -178,6 +178,17 @@ TEST_CASE("a run is over once its episodes have earned what was asked for, and g
     REQUIRE(run(short_training(folder / "whole", rows)).code == 0);
     CHECK(checkpoint_of(folder / "whole") == checkpoint_of(out));
 
+    // Less than it has earned is enough, whatever it was begun for.
+    const std::string less = folder / "less";
+    REQUIRE(run(short_training(less, {"--rollout.environments", "256", "--steps", "13000"})).code == 0);
+    auto begun = engram::read_json(less + "/summary.json");
+    begun["finished"] = false;  // as one that was interrupted leaves it
+    engram::write_json(less + "/summary.json", begun);
+    REQUIRE(run({"train", "--resume", "--out", less, "--steps", "40000", "--until-reward", "-1000"}).code == 0);
+    const auto enough = engram::read_json(less + "/summary.json");
+    CHECK(enough["finished"] == true);
+    CHECK(enough["steps"] < 40000);
+
     const finished refused = run(short_training(folder / "refused", {"--until-reward", "nan"}));
     CHECK(refused.code == 2);
     CHECK(has(refused.err, "--until-reward: expected a number, got 'nan'"));
