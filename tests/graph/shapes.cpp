@@ -241,6 +241,8 @@ const std::vector<wrong_shape>& wrong_shapes() {
          "m.op: a memory of 12 columns does not divide into words of 5"},
         {"cosine_scores", [](traced& t) { cosine_scores("op", t.in(12), t.in(4), 3); },
          "m.op: keys of 4 columns do not divide into words of 3, those of the memory [4,3]"},
+        {"cosine_scores", [](traced& t) { cosine_scores("op", t.in(12), t.in(3), 3, {t.in(2)}); },
+         "m.op: the count of writes must be one column, not 2"},
         {"weighted_read", [](traced& t) { weighted_read("op", t.in(5), t.in(12), 3); },
          "m.op: weights of 5 columns do not divide among the slots of the memory [4,3]"},
         {"erase_add", [](traced& t) { erase_add("op", t.in(12), t.in(5), t.in(3), t.in(3), 3); },

@@ -6,6 +6,7 @@
 #include <engram/graph/check_gradients.hpp>
 #include <engram/graph/scan.hpp>
 #include <engram/operations/loss.hpp>
+#include <engram/operations/softmax.hpp>
 
 namespace oracle {
 

@@ -21,9 +21,7 @@ struct memory_layout {
     /// A persistent state: its first block, what lies from there to its last one, and the length of a block.
     struct carried {
         std::ptrdiff_t base, last, block;
-    };
-    struct moved {
-        std::ptrdiff_t from, to, count;
+        bool in_place;  // its second block is what a step sees
     };
     /// Part of the flat parameter gradient.
     struct range {
@@ -35,7 +33,6 @@ struct memory_layout {
     std::vector<std::ptrdiff_t> base, d_base;  // per value: elements from the arena's start, or -1
     std::vector<std::ptrdiff_t> last_block;    // per value: from the first block of a persistent state to its last
     std::vector<carried> states;               // persistent states
-    std::vector<moved> written_over;           // of those written in place, what comes to be their last block
     std::vector<int> parameter_writers;        // per parameter: operations that write its gradient
     std::vector<range> cleared_parameters;     // what nobody stores to
     std::ptrdiff_t cleared_first = 0, cleared_count = 0, size = 0;
@@ -146,8 +143,7 @@ private:
             if (from.kind != value_info::origin::persistent || s.initial.width != from.width) return;
             base[at(s.initial.value)] = start;
             last_block[at(s.initial.value)] = last;
-            states.push_back({start, last, block(s)});
-            if (in_place(s)) written_over.push_back({start + block(s), start + last, block(s)});
+            states.push_back({start, last, block(s), in_place(s)});
         });
         for (std::size_t v = 0; v < base.size(); ++v)
             if (used[v] && base[v] < 0) base[v] = take(length(static_cast<int>(v)));

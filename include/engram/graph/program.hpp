@@ -258,8 +258,8 @@ private:
             }
             for (const bound& k : s.after) around(k, [&] { k.kernel->forward(0, options_.steps); });
         }
-        for (const auto& m : layout_.written_over)
-            executor_.copy(arena_.data() + m.from, arena_.data() + m.to, m.count);
+        for (const auto& c : layout_.states)
+            if (c.in_place) executor_.copy(arena_.data() + c.base + c.block, arena_.data() + c.base + c.last, c.block);
     }
 
     template <class Around>
@@ -295,7 +295,8 @@ private:
 
     void refuse_sharded_mixing() const;
 
-    // States that start from a computed variable are copied in, and their gradient is handed back.
+    // States that start from a computed variable, and those that are written in place, are copied in; the gradient of
+    // the former is handed back.
     void find_entries() {
         for (std::size_t k = 0; k < graph_.scans().size(); ++k)
             for (const carried_state& s : graph_.scans()[k]) {
