@@ -36,6 +36,9 @@ TEST_CASE("ppo") {
     s.learner.head_layers = {5, 4};
     keeps_the_laws<clipped>(s);
     differentiates<clipped>(s);
+    s.learner.divergence_cost = 0.2;
+    keeps_the_laws<clipped>(s);
+    differentiates<clipped>(s);
 }
 
 TEST_CASE("ppo: layers of their own before either head") {

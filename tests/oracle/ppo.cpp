@@ -15,7 +15,7 @@ using oracle::numbers;
 
 namespace {
 
-void compare_ppo(bool standardise) {
+void compare_ppo(bool standardise, double divergence_cost = 0) {
     using model = agent<mlp, feed_forward, no_memory, no_auxiliary, ppo>;
     constexpr int T = 9, B = 3;
     auto s = prepared::tiny<model>();
@@ -25,13 +25,18 @@ void compare_ppo(bool standardise) {
                  .clip = 0.2,
                  .value_cost = 0.7,
                  .entropy_cost = 0.02,
-                 .standardise = standardise};
+                 .standardise = standardise,
+                 .divergence_cost = divergence_cost};
     const auto a = prepared::traced<model, cpu<double>>(s);
-    program<cpu<double>> p(*a.g, a.store, {.steps = T, .batch = B, .gradients = true}, {a.logits, a.value});
+    program<cpu<double>> p(*a.g, a.store, {.steps = T, .batch = B, .gradients = true, .replay = true},
+                           {a.logits, a.value});
     fill_randomly(p, a, 7);
     p.forward();
+    const bool held = p.has_input("behaviour_policy");
+    CHECK(held == (divergence_cost > 0));
+    CHECK(held == p.has_input("divergence_weight"));
     const auto in = [&](const char* name, int t, int b) { return p.input(name)[static_cast<std::size_t>(t * B + b)]; };
-    double policy = 0, value = 0, entropy = 0;
+    double policy = 0, value = 0, entropy = 0, divergence = 0;
     int bounded = 0, ends = 0;
     numbers advantages, ratios;
     for (int b = 0; b < B; ++b)
@@ -54,6 +59,11 @@ void compare_ppo(bool standardise) {
             const double v = oracle::row(p.output(a.value), t, b)[0];
             value += 0.7 * 0.5 * (goal - v) * (goal - v) / (T * B);
             for (const double l : log_pi) entropy += 0.02 * std::exp(l) * l / (T * B);
+            const std::size_t actions = log_pi.size();
+            for (std::size_t k = 0; held && k < actions; ++k) {
+                const double log_mu = p.input("behaviour_policy")[static_cast<std::size_t>(t * B + b) * actions + k];
+                divergence += in("divergence_weight", t, b) * std::exp(log_mu) * (log_mu - log_pi[k]) / (T * B);
+            }
         }
     if (standardise) oracle::standardise(advantages);
     for (std::size_t i = 0; i < ratios.size(); ++i) {
@@ -71,6 +81,7 @@ void compare_ppo(bool standardise) {
         return 0.0;
     };
     oracle::check_near({loss("policy_loss"), loss("value_loss"), loss("entropy_loss")}, {policy, value, entropy});
+    if (held) oracle::check_near({loss("divergence_loss")}, {divergence});
 }
 
 }  // namespace
@@ -80,6 +91,10 @@ TEST_CASE("PPO: advantages of the behaviour's values, clipped ratios, means over
 }
 TEST_CASE("PPO with advantages of mean 0 and variance 1") {
     compare_ppo(true);
+}
+
+TEST_CASE("PPO with what it costs to leave the behaviour's policy") {
+    compare_ppo(true, 0.2);
 }
 
 TEST_CASE("PPO: no gradient beyond the clip, and none back to where the ratio is at its bound") {

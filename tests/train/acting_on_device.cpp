@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <engram/device/operations.hpp>
+#include <engram/learner/ppo.hpp>
 
 #include "same_file.hpp"
 #include "small_run.hpp"
@@ -21,8 +22,22 @@ struct run : small_training<Backend> {
         : small_training<Backend>(trace_smaller<Backend>(seed), threads, epochs, minibatches) {}
 };
 
+/// PPO, held near its behaviour's policy.
+template <class Backend>
+small_training<Backend> held_near() {
+    using clipped = agent<mlp, lstm, fifo_knn, no_auxiliary, ppo>;
+    clipped::settings s;
+    s.encoder.layers = {12};
+    s.controller.hidden = 8;
+    s.memory.slots = 16, s.memory.key = 6, s.memory.neighbours = 3;
+    s.learner.divergence_cost = 0.2;
+    const auto info = task::describe(options());
+    const auto& seen = info.observation;
+    return {clipped::trace<Backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, 1), 1, 2, 3};
+}
+
 template <class A, class B>
-double difference(run<A>& a, run<B>& b) {
+double difference(small_training<A>& a, small_training<B>& b) {
     a.t.sync_weights();
     b.t.sync_weights();
     return largest_difference(a.a.store->flat(), b.a.store->flat());
@@ -55,6 +70,21 @@ TEST_CASE("epochs and minibatches on a device are the host's") {
     there.iterate(2);
     CHECK(there.t.updates() == 12);
     CHECK(difference(host, there) < 1e-4);
+}
+
+TEST_CASE("a loss whose weight is adapted is on a device what it is on the host") {
+    auto host = held_near<backend>();
+    auto there = held_near<device>();
+    host.iterate(3);
+    there.iterate(3);
+    CHECK(difference(host, there) < 1e-4);
+    const auto a = host.t.take_window(), b = there.t.take_window();
+    CHECK(a.losses.back().first == "divergence_loss");
+    CHECK(a.losses.back().second > 0);
+    CHECK(a.losses.back().second == doctest::Approx(b.losses.back().second).epsilon(1e-3));
+    const auto weight = host.saved().values<double>("adaptive_weights", {1})[0];
+    CHECK(weight != 0.2);
+    CHECK(there.saved().values<double>("adaptive_weights", {1})[0] == weight);
 }
 
 TEST_CASE("a run that is resumed on a device equals the uninterrupted one bit for bit") {

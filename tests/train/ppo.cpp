@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <engram/learner/ppo.hpp>
+#include <engram/train/asynchronous_update.hpp>
 
 #include "same_file.hpp"
 #include "small_run.hpp"
@@ -13,8 +14,10 @@ namespace {
 
 using learning_model = agent<mlp, lstm, fifo_knn, no_auxiliary, ppo>;
 
-traced_agent<backend> with_memory(std::uint64_t seed = 1) {
+traced_agent<backend> with_memory(std::uint64_t seed = 1, double divergence_cost = 0, double divergence_target = 0.01) {
     learning_model::settings s;
+    s.learner.divergence_cost = divergence_cost;
+    s.learner.divergence_target = divergence_target;
     s.encoder.layers = {32};
     s.controller.hidden = 16;
     s.memory.slots = 32, s.memory.key = 16, s.memory.neighbours = 4;
@@ -24,9 +27,20 @@ traced_agent<backend> with_memory(std::uint64_t seed = 1) {
 }
 
 struct run : small_training<backend> {
-    run(int threads, int epochs, int minibatches, std::uint64_t seed = 1)
-        : small_training(with_memory(seed), threads, epochs, minibatches) {}
+    run(int threads, int epochs, int minibatches, std::uint64_t seed = 1, double divergence_cost = 0)
+        : small_training(with_memory(seed, divergence_cost), threads, epochs, minibatches) {}
 };
+
+double loss_named(const training_window& w, const std::string& end) {
+    for (const auto& [name, value] : w.losses)
+        if (name.ends_with(end)) return value;
+    FAIL("no loss ends in ", end);
+    return 0;
+}
+
+double weight_in(const safetensors& file) {
+    return file.values<double>("adaptive_weights", {1})[0];
+}
 
 }  // namespace
 
@@ -64,19 +78,81 @@ TEST_CASE("every epoch begins with the memory and the state that the unroll bega
 }
 
 TEST_CASE("a resumed run equals the uninterrupted one bit for bit") {
-    for (const int threads : {1, 2}) {
-        CAPTURE(threads);
-        run whole(threads, 2, 3);
-        whole.iterate(5);
-        const auto file = whole.saved();
-        run resumed(threads, 2, 3, 99);
-        resumed.iterate(2);
-        resumed.t.load(file);
-        whole.iterate(5);
-        resumed.iterate(5);
-        CHECK(same(resumed.saved(), whole.saved()));
-        CHECK_FALSE(same(resumed.saved(), file));
-    }
+    for (const double divergence_cost : {0.0, 0.2})
+        for (const int threads : {1, 2}) {
+            CAPTURE(divergence_cost);
+            CAPTURE(threads);
+            run whole(threads, 2, 3, 1, divergence_cost);
+            whole.iterate(5);
+            const auto file = whole.saved();
+            run resumed(threads, 2, 3, 99, divergence_cost);
+            resumed.iterate(2);
+            resumed.t.load(file);
+            whole.iterate(5);
+            resumed.iterate(5);
+            CHECK(same(resumed.saved(), whole.saved()));
+            CHECK_FALSE(same(resumed.saved(), file));
+            CHECK(file.contains("adaptive_weights") == (divergence_cost > 0));
+        }
+}
+
+TEST_CASE("the weight of the divergence follows what the divergence comes to") {
+    // A rate of zero leaves the policy where the behaviour's is.
+    const auto still = with_memory(1, 0.2), moving = with_memory(1, 0.2, 1e-9);
+    auto s = six_by_seven(3, 2);
+    s.optimiser.learning_rate = 0;
+    training_loop<acting_update<backend>> one({3, 1, 0}, still, maker(), s);
+    one.iterate();
+    CHECK(loss_named(one.take_window(), "divergence_loss") == 0);
+    const auto weight = [](auto& t) {
+        safetensors file;
+        t.save(file);
+        return weight_in(file);
+    };
+    CHECK(weight(one) == 0.1);
+    one.iterate();
+    CHECK(weight(one) == 0.05);
+    for (int i = 0; i < 40; ++i) one.iterate();
+    CHECK(weight(one) == 1e-6);
+
+    s.optimiser.learning_rate = 1e-2;
+    training_loop<acting_update<backend>> two({3, 1, 0}, moving, maker(), s);
+    two.iterate();
+    CHECK(loss_named(two.take_window(), "divergence_loss") > 0.2 * 2e-9);
+    CHECK(weight(two) == doctest::Approx(0.3).epsilon(1e-12));
+
+    safetensors file, none;
+    two.save(file);
+    auto& bytes = file.tensors.at("adaptive_weights").data;
+    std::fill(bytes.begin(), bytes.end(), std::uint8_t{0});
+    CHECK_THROWS_WITH_AS(one.load(file), doctest::Contains("an adaptive weight is 0; expected more than zero"), error);
+    CHECK(weight(one) == 1e-6);
+}
+
+TEST_CASE("a heavy weight keeps the policy near the behaviour's") {
+    const auto divergence = [](double cost, double target) {
+        const auto a = with_memory(1, cost, target);
+        auto s = six_by_seven(8, 2);
+        s.optimiser.learning_rate = 1e-2;
+        training_loop<acting_update<backend>> t({3, 1, 0}, a, maker(), s);
+        for (int i = 0; i < 5; ++i) t.iterate();
+        safetensors before;
+        t.save(before);
+        (void)t.take_window();
+        t.iterate();
+        return loss_named(t.take_window(), "divergence_loss") / weight_in(before);
+    };
+    // Weights that hardly change, as the target is far from everything.
+    const double light = divergence(1e-5, 1e-9), heavy = divergence(1e2, 1e-9);
+    CAPTURE(light);
+    CAPTURE(heavy);
+    CHECK(heavy < light / 10);
+}
+
+TEST_CASE("an update that learns once has no weight to adapt") {
+    const auto a = with_memory(1, 0.2);
+    CHECK_THROWS_WITH_AS((training_loop<asynchronous_update<backend>>({3, 2, 0}, a, maker(), six_by_seven())),
+                         doctest::Contains("divergence_loss: its weight is adapted between passes"), error);
 }
 
 TEST_CASE("what does not divide is a sentence") {

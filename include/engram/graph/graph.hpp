@@ -97,6 +97,12 @@ struct resource_description {
     std::function<std::shared_ptr<resource>(int batch)> make;
 };
 
+/// An input that weighs a loss, and what training is to make of the loss by it.
+struct adaptive_weight_description {
+    std::string input, loss;
+    double first, target;
+};
+
 /// One operation of a trace: inputs, outputs, settings; no buffers.
 template <class Backend>
 struct operation {
@@ -179,6 +185,13 @@ public:
         const variable v = add_value(name, width, rows, value_info::origin::input);
         if (gradient) wanted_.push_back(v.value);
         return v;
+    }
+
+    /// A column [T, B, 1] that weighs what is in the loss of this name, `first` to begin with. What trains fills it,
+    /// and changes it so that the loss without it comes near `target` (train/adaptive_weights.hpp).
+    variable adaptive_weight(const std::string& name, const std::string& loss, double first, double target) {
+        adaptive_.push_back({name, full_name(loss), first, target});
+        return input(name, 1);
     }
 
     /// A state [B, width] that outlives the unroll; zero at first.
@@ -307,6 +320,7 @@ public:
     const std::vector<std::vector<carried_state>>& scans() const { return scans_; }
     const std::vector<resource_description>& resources() const { return resources_; }
     const std::vector<int>& wanted_gradients() const { return wanted_; }
+    const std::vector<adaptive_weight_description>& adaptive_weights() const { return adaptive_; }
 
     /// Declares `v` a constant of the loss although it is computed from parameters (a target, an advantage): gradient
     /// checks keep its first numbers.
@@ -339,6 +353,7 @@ private:
     std::vector<std::vector<carried_state>> scans_;
     std::vector<resource_description> resources_;
     std::vector<int> wanted_, held_;
+    std::vector<adaptive_weight_description> adaptive_;
     std::string prefix_;
     int current_scan_ = -1;
     bool shares_ = false;

@@ -13,38 +13,58 @@
 // (rollout.epochs, rollout.minibatches of train/acting_update.hpp). Defaults are rlpyt's, which the paper does not
 // state: clip 0.1, value cost 1, entropy 0.01, lambda 1, advantages as they are.
 //
+// With a `divergence_cost` the loss has beta mean_{t,b} KL(mu || pi) too, which holds the policy near the behaviour's
+// in all actions, not in the taken one alone. beta is that cost at first; it grows by half after an iteration whose
+// updates had more than twice `divergence_target` in the mean, and is halved after one below half of it
+// (popgym.md 3.2).
+//
 // With `head_layers` policy and value have layers of their own between h and their heads: log pi = log_softmax(
 // relu(relu(h W_1 + b_1) ...) W + b), V the same with other weights.
 //
 // Trajectory inputs, [T, B, 1] unless said: action (index), reward, continues (0 where the step ended the episode),
-// behaviour_log_probability (log mu(a_t)), behaviour_value, bootstrap [B, 1] (the value after the last step).
+// behaviour_log_probability (log mu(a_t)), behaviour_value, bootstrap [B, 1] (the value after the last step); with a
+// divergence_cost behaviour_policy [T, B, A] (log mu) and divergence_weight (beta).
 
 #include <vector>
 
 #include <engram/encoder/layers.hpp>
 #include <engram/learner/vtrace.hpp>
+#include <engram/operations/concatenate.hpp>
 #include <engram/operations/pick.hpp>
 #include <engram/operations/softmax.hpp>
 
 namespace engram {
 
+/// What one action adds to KL(mu || pi), from the logarithms of its probabilities.
+struct divergence_of_action {
+    constexpr auto operator()(auto behaviour, auto now) const { return exp(behaviour) * (behaviour - now); }
+};
+struct weighted_by {
+    constexpr auto operator()(auto x, auto weight) const { return x * weight; }
+};
+
 struct ppo {
     using role = learner_role;
 
     struct settings {
-        double discount = 0.99;          // gamma, a step
-        double lambda = 1;               // of generalised advantage estimation
-        double clip = 0.1;               // c, how far the ratio may leave 1
-        double value_cost = 1;           // weight of half the squared error of the value
-        double entropy_cost = 0.01;      // weight of the negative entropy
-        bool standardise = false;        // advantages of a minibatch with mean 0 and variance 1
-        std::vector<int> head_layers{};  // widths of the layers with ReLU that either head has before it
+        double discount = 0.99;           // gamma, a step
+        double lambda = 1;                // of generalised advantage estimation
+        double clip = 0.1;                // c, how far the ratio may leave 1
+        double value_cost = 1;            // weight of half the squared error of the value
+        double entropy_cost = 0.01;       // weight of the negative entropy
+        bool standardise = false;         // advantages of a minibatch with mean 0 and variance 1
+        double divergence_cost = 0;       // beta, of how far the policy has gone from the behaviour's; 0: without
+        double divergence_target = 0.01;  // nats
+        std::vector<int> head_layers{};   // widths of the layers with ReLU that either head has before it
         void check() const {
             require(discount >= 0 && discount <= 1, "learner.discount: expected a number in 0..1, got ", discount);
             require(lambda >= 0 && lambda <= 1, "learner.lambda: expected a number in 0..1, got ", lambda);
             require(clip > 0 && clip < 1, "learner.clip: expected a number between 0 and 1, got ", clip);
             require(value_cost >= 0, "learner.value_cost: expected zero or more, got ", value_cost);
             require(entropy_cost >= 0, "learner.entropy_cost: expected zero or more, got ", entropy_cost);
+            require(divergence_cost >= 0, "learner.divergence_cost: expected zero or more, got ", divergence_cost);
+            require(divergence_target > 0, "learner.divergence_target: expected a positive number, got ",
+                    divergence_target);
             for (const int n : head_layers) require(n > 0, "learner.head_layers: expected positive widths, got ", n);
         }
     };
@@ -77,11 +97,19 @@ struct ppo {
                  reduction::mean);
         add_loss("entropy_loss", sum_columns("entropy", map("negative_entropy", negative_entropy{}, out.log_policy)),
                  s.entropy_cost, reduction::mean);
+        if (s.divergence_cost == 0) return;
+        const auto behaviour_policy = record("behaviour_policy", {out.log_policy});
+        const auto divergence = sum_columns(
+            "divergence", map("divergence_of_actions", divergence_of_action{}, behaviour_policy, out.log_policy));
+        const auto weight =
+            g.adaptive_weight("divergence_weight", "divergence_loss", s.divergence_cost, s.divergence_target);
+        add_loss("divergence_loss", map("weighted_divergence", weighted_by{}, divergence, weight), 1, reduction::mean);
     }
 };
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::ppo::settings, discount, lambda, clip, value_cost, entropy_cost, standardise, head_layers);
+ENGRAM_REFLECT(engram::ppo::settings, discount, lambda, clip, value_cost, entropy_cost, standardise, divergence_cost,
+               divergence_target, head_layers);
 
 static_assert(engram::learner_policy<engram::ppo>);

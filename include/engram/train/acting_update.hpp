@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <engram/train/acting_rows.hpp>
+#include <engram/train/adaptive_weights.hpp>
 #include <engram/train/training_loop.hpp>
 
 namespace engram {
@@ -129,7 +130,7 @@ public:
         : acting_update(loop, agent, on_host(agent, make, loop.seed), s) {}
     acting_update(const loop_settings& loop, const traced_agent<Backend>& agent, const rows_maker<Backend>& make,
                   const acting_settings& s)
-        : agent_(&agent), settings_(s), seed_(loop.seed) {
+        : agent_(&agent), settings_(s), seed_(loop.seed), adaptive_(*agent.g) {
         const int parts = s.rollout.minibatches, rows = s.rollout.part();
         s.rollout.check();
         mine_ = loop.mine(loop.count(s.rollout.shards, "rollout.shards", rows,
@@ -146,6 +147,7 @@ public:
     void iterate(training_context<Backend>& by) {
         const int epochs = settings_.rollout.epochs, parts = settings_.rollout.minibatches;
         philox order(seed_, stream_id("minibatches", 0) + static_cast<std::uint64_t>(by.iterations));
+        for (auto& s : shards_) adaptive_.fill(s->learner);
         // With one minibatch a thread goes straight from acting to learning.
         if (parts > 1)
             by.each_shard(mine_.count(), [&](int i) {
@@ -168,9 +170,11 @@ public:
                 std::vector<program<Backend>*> programs;
                 for (auto& s : part(m)) programs.push_back(&s->learner);
                 const double loss = by.sum_losses(programs, share);
+                adaptive_.see(by, programs, share);
                 by.note(loss, by.step(programs, mine_.all, loss), share);
             }
         }
+        adaptive_.adapt();
         for (int m = 0; m < parts; ++m) {
             std::vector<std::vector<double>> finished;
             for (auto& s : part(m)) finished.push_back(s->rows->take_finished());
@@ -201,7 +205,10 @@ public:
         for (std::size_t i = 0; i < shards_.size(); ++i)
             save_environments(file, shards_[i]->rows->environments(), name_of(i));
     }
+    void save_whole(safetensors& file) { adaptive_.save(file); }
+    void check(const safetensors& file) { adaptive_.check(file); }
     void load(const safetensors& file) {
+        adaptive_.load(file);
         std::vector<std::pair<environment_rows*, std::string>> all;
         for (std::size_t i = 0; i < shards_.size(); ++i)
             all.emplace_back(&shards_[i]->rows->environments(), name_of(i));
@@ -228,6 +235,7 @@ private:
     const traced_agent<Backend>* agent_;
     acting_settings settings_;
     std::uint64_t seed_;
+    adaptive_weights<Backend> adaptive_;
     shard_range mine_;  // of every minibatch
     std::vector<std::unique_ptr<acting_shard<Backend>>> shards_;
 };

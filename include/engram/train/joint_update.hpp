@@ -103,6 +103,7 @@ public:
 
     /// The others' checkpoints have names of their own.
     void save_whole(safetensors& file) {
+        acting::save_whole(file);
         safetensors detector, memory;
         detecting_.save(detector);
         remembering_.save(memory);
@@ -112,6 +113,7 @@ public:
         episodes_->each_part([&](const std::string& name, auto part) { save_bytes(file, name, part); });
     }
     void check(const safetensors& file) {
+        acting::check(file);
         episodes_->each_part([&](const std::string& name, auto part) { check_bytes(file, name, part); });
     }
     void load(const safetensors& file) {
