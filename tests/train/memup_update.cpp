@@ -76,7 +76,7 @@ struct trained {
 std::vector<double> plain(const model::settings& s, const std::shared_ptr<const sequence_source>& source, int batch,
                           bool only_last) {
     const auto a = model::trace<cpu<double>>(s, shape_of(source->info()), 1, purpose::generating);
-    add_loss("plain", map("plain_rows", weighted_cost{}, *a.row_loss, a.g->input("plain_weight", 1)));
+    add_loss("plain", map("plain_rows", times{}, *a.row_loss, a.g->input("plain_weight", 1)));
     const int T = source->info().steps;
     program<cpu<double>> p(*a.g, a.store, {.steps = T, .batch = batch, .gradients = true});
     sequence_rows rows(source, "train", 1, batch, 0, batch);

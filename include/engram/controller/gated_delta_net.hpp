@@ -107,8 +107,8 @@ struct gated_delta_net_layer {
     template <class Backend>
     static var<Backend> step(const settings& s, const weights& w, const var<Backend>& x, state<var<Backend>>& now) {
         const int K = s.heads * s.key, V = s.heads * s.value;
-        const auto u = map("normal", multiply_columns{}, learnt_row("norm", x, w.norm),
-                           normalise("norm", x, s.hidden, false, 1e-6));
+        const auto u =
+            map("normal", times{}, learnt_row("norm", x, w.norm), normalise("norm", x, s.hidden, false, 1e-6));
         const auto seen = w.convolution("convolution", affine("look", u, linear{w.look, {}}), now.seen);
         const double root = 1 / std::sqrt(static_cast<double>(s.key));
         const auto q = normalise("query", seen.columns(0, K), s.key, false, 1e-6, root * root);
@@ -120,7 +120,7 @@ struct gated_delta_net_layer {
             normalise("head", recall(s.heads, q, k, seen.columns(2 * K, V), beta, alpha, now), s.value, false, 1e-6);
         const auto out =
             map("out", gain_and_gate{}, y, learnt_row("gain", x, w.gain), affine("gate", u, linear{w.gate, {}}));
-        return map("stream", add_columns{}, x, affine("out", out, linear{w.out, {}}));
+        return map("stream", add{}, x, affine("out", out, linear{w.out, {}}));
     }
 };
 

@@ -16,15 +16,6 @@
 
 namespace engram {
 
-/// What a layer adds to its input.
-struct add_columns {
-    constexpr auto operator()(auto x, auto y) const { return x + y; }
-};
-/// A gain, or one number of a head that its matrix is multiplied by.
-struct multiply_columns {
-    constexpr auto operator()(auto x, auto y) const { return x * y; }
-};
-
 template <class Layer>
 struct layered {
     using role = controller_role;

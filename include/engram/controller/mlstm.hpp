@@ -118,7 +118,7 @@ struct mlstm_layer {
         const auto found = recall_matrices("matrix", heads, false, now.matrix, q, k, v, take, keep);
         now.matrix = found.matrix;
         now.norm = map("norm", keep_and_add{}, keep.spread(K), now.norm, take.spread(K), k);
-        const auto size = sum_columns("size", map("overlap", multiply_columns{}, now.norm, q), K);
+        const auto size = sum_columns("size", map("overlap", times{}, now.norm, q), K);
         return map("recalled", mlstm_divide{}, found.read, size.spread(V), scale.spread(V));
     }
     template <class Backend>
@@ -130,7 +130,7 @@ struct mlstm_layer {
         const auto [i, f] = split_columns<2>(affine("gates", {q, k, v}, w.gates));
         const auto h = normalise("normal", recall(s.heads, q, k, v, i, f, now), s.inner / s.heads);
         const auto out = map("out", mlstm_out{}, h, learnt_row("gain", x, w.gain), learnt_row("skip", x, w.skip), c, z);
-        return map("stream", add_columns{}, x, affine("down", out, w.down));
+        return map("stream", add{}, x, affine("down", out, w.down));
     }
 };
 

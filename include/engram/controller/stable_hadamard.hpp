@@ -103,7 +103,7 @@ struct stable_hadamard_layer {
         now.place = map("place", golden_step{}, now.place);
         const auto read =
             recall(theta, all.columns(3 * N, N), all.columns(2 * N, N), k, q, all.columns(4 * N, 1), now.matrix);
-        const auto sum = map("sum", add_columns{}, read, affine("through", u, linear{w.through, {}}));
+        const auto sum = map("sum", add{}, read, affine("through", u, linear{w.through, {}}));
         return affine("out", sum, w.out);
     }
 };

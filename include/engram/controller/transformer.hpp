@@ -37,11 +37,6 @@ struct gelu {
     }
 };
 
-/// What a layer adds to what it was given.
-struct add_residual {
-    constexpr auto operator()(auto x, auto y) const { return x + y; }
-};
-
 struct transformer {
     using role = controller_role;
 
@@ -108,7 +103,7 @@ struct transformer {
         const attention_settings attend{.heads = s.heads, .rotary = s.positions == "rotary"};
         var<Backend> x = affine("input", inputs, w.input);
         if (s.positions == "learned")
-            x = map("placed", add_residual{}, x,
+            x = map("placed", add{}, x,
                     embed("position", episode_step("position.index", reset, s.longest), w.positions));
         for (std::size_t i = 0; i < w.layers.size(); ++i) {
             const auto scope = g.scope(message("layer.", i));
@@ -116,10 +111,10 @@ struct transformer {
             const auto [q, k, v] =
                 split_columns<3>(affine("attention.look", layer_norm("attention.norm", x, l.before_attention), l.look));
             const auto seen = attention("attention", q, k, v, reset, attend);
-            x = map("attended", add_residual{}, x, affine("attention.combine", seen, l.combine));
+            x = map("attended", add{}, x, affine("attention.combine", seen, l.combine));
             const auto z = affine("inner.widen", layer_norm("inner.norm", x, l.before_inner), l.widen);
             const auto bent = s.activation == "gelu" ? map("inner.gelu", gelu{}, z) : map("inner.relu", rectify{}, z);
-            x = map("layered", add_residual{}, x, affine("inner.narrow", bent, l.narrow));
+            x = map("layered", add{}, x, affine("inner.narrow", bent, l.narrow));
         }
         return layer_norm("norm", x, w.last);
     }

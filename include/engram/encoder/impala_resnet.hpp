@@ -19,10 +19,6 @@
 
 namespace engram {
 
-struct add {
-    constexpr auto operator()(auto a, auto b) const { return a + b; }
-};
-
 struct impala_resnet {
     using role = encoder_role;
 

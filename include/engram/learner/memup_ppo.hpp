@@ -126,7 +126,7 @@ struct memup_ppo {
     }
     template <class Backend>
     static void add_row_losses(graph<Backend>& g, const var<Backend>& row_loss) {
-        add_loss("prediction", map("prediction_rows", weighted_cost{}, row_loss, g.input("weight", 1)));
+        add_loss("prediction", map("prediction_rows", times{}, row_loss, g.input("weight", 1)));
     }
 };
 

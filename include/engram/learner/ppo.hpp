@@ -39,9 +39,6 @@ namespace engram {
 struct divergence_of_action {
     constexpr auto operator()(auto behaviour, auto now) const { return exp(behaviour) * (behaviour - now); }
 };
-struct weighted_by {
-    constexpr auto operator()(auto x, auto weight) const { return x * weight; }
-};
 
 struct ppo {
     using role = learner_role;
@@ -103,7 +100,7 @@ struct ppo {
             "divergence", map("divergence_of_actions", divergence_of_action{}, behaviour_policy, out.log_policy));
         const auto weight =
             g.adaptive_weight("divergence_weight", "divergence_loss", s.divergence_cost, s.divergence_target);
-        add_loss("divergence_loss", map("weighted_divergence", weighted_by{}, divergence, weight), 1, reduction::mean);
+        add_loss("divergence_loss", map("weighted_divergence", times{}, divergence, weight), 1, reduction::mean);
     }
 };
 

@@ -33,10 +33,6 @@ struct log_of_bit {
     constexpr auto operator()(auto logit, auto bit) const { return bit * logit - softplus(logit); }
 };
 
-/// Costs of a row, weighted.
-struct weighted_cost {
-    constexpr auto operator()(auto x, auto weight) const { return x * weight; }
-};
 struct negated {
     constexpr auto operator()(auto x) const { return -x; }
 };
@@ -102,7 +98,7 @@ struct supervised {
         const auto weight = g.input("weight", 1);
         if (out.kind == "numbers") {
             const auto wrong = sum_columns("wrong", map("wrong.numbers", squared_error{}, out.logits, target));
-            add_loss("squared_error", map("squared_error_rows", weighted_cost{}, wrong, weight), 1, reduction::mean);
+            add_loss("squared_error", map("squared_error_rows", times{}, wrong, weight), 1, reduction::mean);
             return;
         }
         const auto right = out.kind == "classes"

@@ -32,9 +32,6 @@
 
 namespace engram {
 
-struct subtract {
-    constexpr auto operator()(auto a, auto b) const { return a - b; }
-};
 struct policy_gradient {
     constexpr auto operator()(auto log_probability, auto advantage) const { return -(log_probability * advantage); }
 };

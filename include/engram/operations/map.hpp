@@ -334,4 +334,14 @@ struct squash {
     constexpr auto operator()(auto x) const { return logistic(x); }
 };
 
+struct add {
+    constexpr auto operator()(auto a, auto b) const { return a + b; }
+};
+struct subtract {
+    constexpr auto operator()(auto a, auto b) const { return a - b; }
+};
+struct times {
+    constexpr auto operator()(auto a, auto b) const { return a * b; }
+};
+
 }  // namespace engram

@@ -109,7 +109,7 @@
     EXTERN template struct map_operation<BACKEND, squash, 1>;                                    \
     EXTERN template struct map_operation<BACKEND, per_sequence, 2>;                              \
     EXTERN template struct map_operation<BACKEND, choose, 3>;                                    \
-    EXTERN template struct map_operation<BACKEND, weighted_cost, 2>;                             \
+    EXTERN template struct map_operation<BACKEND, times, 2>;                                     \
     EXTERN template struct map_operation<BACKEND, weighted_negative, 2>;                         \
     EXTERN template struct map_operation<BACKEND, negated, 1>;                                   \
     EXTERN template struct map_operation<BACKEND, squared_error, 2>;                             \
@@ -124,6 +124,7 @@
     EXTERN template struct map_operation<BACKEND, dnc::count_allocation, 4>;                     \
     EXTERN template struct map_operation<BACKEND, dnc::choose_slots, 4>;                         \
     EXTERN template struct map_operation<BACKEND, clipped_surrogate, 3>;                         \
+    EXTERN template struct map_operation<BACKEND, divergence_of_action, 2>;                      \
     EXTERN template struct row_operation<BACKEND, fold_rows<dnc::count_write, 1>>;               \
     EXTERN template struct row_operation<BACKEND, fold_rows<dnc::count_free, 2>>;                \
     EXTERN template struct simple_operation<BACKEND, least_used_kernel, no_settings>;            \
@@ -150,7 +151,6 @@
     EXTERN template struct simple_operation<BACKEND, episode_step_kernel, int>;                  \
     EXTERN template struct map_operation<BACKEND, shuffle_cell, 3>;                              \
     EXTERN template struct map_operation<BACKEND, gelu, 1>;                                      \
-    EXTERN template struct map_operation<BACKEND, add_residual, 2>;                              \
     EXTERN template struct map_operation<BACKEND, introspection::let_through, 2>;                \
     EXTERN template struct map_operation<BACKEND, introspection::count_up, 1>;
 
@@ -162,8 +162,6 @@
     EXTERN template struct row_operation<BACKEND, window_rows>;             \
     EXTERN template struct row_operation<BACKEND, normalised_rows>;         \
     EXTERN template struct map_operation<BACKEND, always_one, 1>;           \
-    EXTERN template struct map_operation<BACKEND, add_columns, 2>;          \
-    EXTERN template struct map_operation<BACKEND, multiply_columns, 2>;     \
     EXTERN template struct map_operation<BACKEND, gru_cell, 7>;             \
     EXTERN template struct map_operation<BACKEND, min_gru_cell, 5>;         \
     EXTERN template struct map_operation<BACKEND, unit_poles, 3>;           \
