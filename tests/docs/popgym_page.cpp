@@ -43,6 +43,16 @@ double shown(double score) {
     return std::round(1000 * score) / 1000;
 }
 
+/// "0.524", and with several seeds the standard error of their mean behind it.
+std::string text_of(const std::vector<double>& seeds) {
+    const std::string level = engram::fixed(mean(seeds), 3);
+    if (seeds.size() < 2) return level;
+    double squares = 0;
+    for (const double score : seeds) squares += (score - mean(seeds)) * (score - mean(seeds));
+    const auto n = static_cast<double>(seeds.size());
+    return level + " ± " + engram::fixed(std::sqrt(squares / (n - 1) / n), 3);
+}
+
 /// A row a task, a column a module that has run at all; the best of a row in bold, and the mean of all rows last.
 std::vector<std::string> modules_table() {
     const table t = read();
@@ -68,9 +78,9 @@ std::vector<std::string> modules_table() {
             }
         }
         std::string line = "| " + task.substr(std::string("popgym_").size()) + " |";
-        for (const double score : row) {
-            const std::string text = std::isnan(score) ? "-" : engram::fixed(score, 3);
-            line += shown(score) == best ? " **" + text + "** |" : " " + text + " |";
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            const std::string text = std::isnan(row[c]) ? "-" : text_of(t.mmer.at(columns[c]).at(task));
+            line += shown(row[c]) == best ? " **" + text + "** |" : " " + text + " |";
         }
         lines.push_back(line);
     }

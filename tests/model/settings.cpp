@@ -50,6 +50,8 @@ TEST_CASE("bad values") {
     refuses<vtrace>("clip=1", "learner.clip: expected a number from 0 to below 1, got 1");
     refuses<vtrace>("entropy_cost=-1", "learner.entropy_cost: expected zero or more, got -1");
     refuses<ppo>("value_cost=-1", "learner.value_cost: expected zero or more, got -1");
+    refuses<ppo>("divergence_cost=-0.1", "learner.divergence_cost: expected zero or more, got -0.1");
+    refuses<ppo>("divergence_target=0", "learner.divergence_target: expected a positive number, got 0");
 }
 
 TEST_CASE("the defaults are the paper's") {
