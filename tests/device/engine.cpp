@@ -34,9 +34,6 @@ struct squared {
 struct keep {
     constexpr auto operator()(auto reset, auto x) const { return select(reset > 0.5, 0, x); }
 };
-struct times {
-    constexpr auto operator()(auto a, auto b) const { return a * b; }
-};
 
 template <class Var>
 struct lstm_state {

@@ -66,9 +66,6 @@ template <class Var>
 struct sum_state {
     BOOST_HANA_DEFINE_STRUCT(sum_state, (Var, sum));
 };
-struct add {
-    auto operator()(auto a, auto b) const { return a + b; }
-};
 
 }  // namespace
 

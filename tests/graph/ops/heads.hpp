@@ -21,9 +21,6 @@ namespace heads_test {
 
 using namespace engram;
 
-struct times {
-    constexpr auto operator()(auto a, auto b) const { return a * b; }
-};
 struct blend {
     constexpr auto operator()(auto whole, auto gate, auto x) const { return tanh(whole + gate) * x + square(gate); }
 };
