@@ -136,7 +136,7 @@ TEST_CASE("describe names the policies and counts the parameters") {
 TEST_CASE("a killed run that is resumed ends as one that was never killed, bit for bit") {
     for (const std::string threads : {"1", "2"}) {
         const temporary_folder folder;
-        const std::vector<std::string> more{"--steps", "24000", "--threads", threads};
+        const std::vector<std::string> more{"--steps", "96000", "--threads", threads};
         REQUIRE(run(short_training(folder / "whole", more)).code == 0);
         auto resumed = more;
         resumed.push_back("--resume");
