@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <engram/evaluate/sequences.hpp>
+#include <engram/program/later_settings.hpp>
 #include <engram/program/run_files.hpp>
 
 namespace engram {
@@ -155,8 +156,9 @@ void check_checkpoint(const safetensors& file, const configuration& config, bool
     const auto expected = texts(lasting_settings(config));
     for (const auto& e : expected) {
         const auto at = std::find_if(found.begin(), found.end(), [&](const setting& f) { return f.name == e.name; });
-        require(at != found.end(), file.source(), " knows no setting ", e.name, "; nothing was changed");
-        require_same(file.source(), e.name, at->value, e.value);
+        const std::optional<std::string> value = at != found.end() ? at->value : value_before(e.name);
+        require(value.has_value(), file.source(), " knows no setting ", e.name, "; nothing was changed");
+        require_same(file.source(), e.name, *value, e.value);
     }
     if (!exactly) return;
     require_same(file.source(), "seed", file.text_at("seed"), std::to_string(config.seed));

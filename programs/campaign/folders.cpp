@@ -25,6 +25,7 @@
 #include <fmt/format.h>
 
 #include <engram/evaluate/names.hpp>
+#include <engram/program/later_settings.hpp>
 
 #include "campaign.hpp"
 
@@ -265,8 +266,8 @@ void check_folder(const planned_run& run) {
     };
     for (const auto& [name, value] : asked) {
         const auto at = recorded.find(name);
-        if (at == recorded.end()) refuse(name, "(nothing)", value);
-        if (at->second != value) refuse(name, at->second, value);
+        const std::string found = at != recorded.end() ? at->second : value_before(name).value_or("(nothing)");
+        if (found != value) refuse(name, found, value);
     }
     for (const auto& [name, value] : recorded)
         if (!asked.contains(name)) refuse(name, value, "nothing of that name");

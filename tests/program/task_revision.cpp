@@ -15,16 +15,24 @@ using namespace engram;
 namespace {
 
 struct stamped {
-    composed::agent_of model{composed::composition{"impala_resnet", "lstm", "fifo_knn", "cpc", "vtrace"}};
+    composed::agent_of model;
     configuration config{model};
     safetensors file;
 
-    explicit stamped(const std::string& task, const std::string& preset = "small") {
+    explicit stamped(const std::string& task, const std::string& preset = "small",
+                     const std::string& learner = "vtrace")
+        : model{composed::composition{"impala_resnet", "lstm", "fifo_knn", "cpc", learner}} {
         config.task = task;
         config.apply_preset(preset);
         stamp_checkpoint(file, config);
     }
     void check() { check_checkpoint(file, config, false); }
+    /// As a program wrote it that did not have the setting.
+    void forget(const std::string& part, const std::string& name) {
+        json settings = parse_json(file.text_at("settings"), "settings");
+        REQUIRE(settings[part].erase(name) == 1);
+        file.metadata["settings"] = settings.dump();
+    }
 };
 
 }  // namespace
@@ -67,4 +75,17 @@ TEST_CASE("a checkpoint of another revision is refused, one that does not say is
     stamped panels("change_detection");
     panels.file.metadata.erase("task_revision");
     CHECK_NOTHROW(panels.check());
+}
+
+TEST_CASE("a checkpoint from before a setting is one with the value that changes nothing, and of no other") {
+    stamped old("change_detection", "small", "ppo");
+    old.forget("learner", "divergence_cost");
+    old.forget("learner", "divergence_target");
+    CHECK_NOTHROW(old.check());
+    old.config.set({{"learner.divergence_cost", "0.2"}});
+    CHECK_THROWS_WITH_AS(old.check(), doctest::Contains("was written with learner.divergence_cost 0, expected 0.2"),
+                         error);
+    stamped other("change_detection", "small", "ppo");
+    other.forget("learner", "clip");
+    CHECK_THROWS_WITH_AS(other.check(), doctest::Contains("knows no setting learner.clip; nothing was changed"), error);
 }
