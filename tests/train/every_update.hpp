@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <engram/encoder/mlp.hpp>
+#include <engram/learner/ppo.hpp>
 #include <engram/memory/ntm.hpp>
 #include <engram/train/truncated_update.hpp>
 
@@ -43,6 +44,24 @@ inline one_run acting(const loop_settings& loop, int epochs) {
     s.rollout = {.environments = 16, .unroll = 7, .epochs = epochs, .minibatches = epochs, .shards = shards};
     s.optimiser.learning_rate = 1e-3;
     return {model, std::make_unique<training_loop<acting_update<backend>>>(loop, *model, small::maker(), s)};
+}
+
+/// The same of PPO, whose policy is held near the behaviour's by a weight that is adapted.
+inline one_run held_near(const loop_settings& loop) {
+    using clipped = small::model::with<ppo>;
+    clipped::settings s;
+    s.encoder.layers = {12};
+    s.controller.hidden = 8;
+    s.memory.slots = 16, s.memory.key = 6, s.memory.neighbours = 3;
+    s.learner.divergence_cost = 0.2;
+    const auto info = small::task::describe(small::options());
+    const auto& seen = info.observation;
+    auto model = std::make_shared<traced_agent<backend>>(
+        clipped::trace<backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, 1));
+    acting_settings a;
+    a.rollout = {.environments = 16, .unroll = 7, .epochs = 2, .minibatches = 2, .shards = shards};
+    a.optimiser.learning_rate = 1e-2;
+    return {model, std::make_unique<training_loop<acting_update<backend>>>(loop, *model, small::maker(), a)};
 }
 
 inline one_run sequences(const loop_settings& loop) {

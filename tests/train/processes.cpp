@@ -76,6 +76,10 @@ TEST_CASE("acting") {
     for (const int epochs : {1, 2}) is_one_run([=](const loop_settings& loop) { return acting(loop, epochs); }, 8);
 }
 
+TEST_CASE("acting, held near the behaviour's policy") {
+    is_one_run(held_near);
+}
+
 TEST_CASE("sequences") {
     is_one_run(sequences);
 }

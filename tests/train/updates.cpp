@@ -63,6 +63,10 @@ TEST_CASE("acting") {
     for (const int epochs : {1, 2}) keeps_the_laws([=](const loop_settings& loop) { return acting(loop, epochs); });
 }
 
+TEST_CASE("acting, held near the behaviour's policy") {
+    keeps_the_laws(held_near);
+}
+
 TEST_CASE("sequences") {
     keeps_the_laws(sequences);
 }
