@@ -11,6 +11,7 @@
 #include <map>
 #include <numeric>
 
+#include <engram/evaluate/comparison.hpp>
 #include <engram/evaluate/names.hpp>
 
 #include "members.hpp"
@@ -45,12 +46,8 @@ double shown(double score) {
 
 /// "0.524", and with several seeds the standard error of their mean behind it.
 std::string text_of(const std::vector<double>& seeds) {
-    const std::string level = engram::fixed(mean(seeds), 3);
-    if (seeds.size() < 2) return level;
-    double squares = 0;
-    for (const double score : seeds) squares += (score - mean(seeds)) * (score - mean(seeds));
-    const auto n = static_cast<double>(seeds.size());
-    return level + " ± " + engram::fixed(std::sqrt(squares / (n - 1) / n), 3);
+    const auto all = engram::over_runs(seeds, {0.0});
+    return engram::fixed(all.mean, 3) + (all.count > 1 ? " ± " + engram::fixed(all.standard_error, 3) : "");
 }
 
 /// A row a task, a column a module that has run at all; the best of a row in bold, and the mean of all rows last.

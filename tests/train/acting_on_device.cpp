@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include <engram/device/operations.hpp>
-#include <engram/learner/ppo.hpp>
 
 #include "same_file.hpp"
 #include "small_run.hpp"
@@ -21,20 +20,6 @@ struct run : small_training<Backend> {
     explicit run(int threads = 1, std::uint64_t seed = 1, int epochs = 1, int minibatches = 1)
         : small_training<Backend>(trace_smaller<Backend>(seed), threads, epochs, minibatches) {}
 };
-
-/// PPO, held near its behaviour's policy.
-template <class Backend>
-small_training<Backend> held_near() {
-    using clipped = agent<mlp, lstm, fifo_knn, no_auxiliary, ppo>;
-    clipped::settings s;
-    s.encoder.layers = {12};
-    s.controller.hidden = 8;
-    s.memory.slots = 16, s.memory.key = 6, s.memory.neighbours = 3;
-    s.learner.divergence_cost = 0.2;
-    const auto info = task::describe(options());
-    const auto& seen = info.observation;
-    return {clipped::trace<Backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, 1), 1, 2, 3};
-}
 
 template <class A, class B>
 double difference(small_training<A>& a, small_training<B>& b) {
@@ -73,8 +58,8 @@ TEST_CASE("epochs and minibatches on a device are the host's") {
 }
 
 TEST_CASE("a loss whose weight is adapted is on a device what it is on the host") {
-    auto host = held_near<backend>();
-    auto there = held_near<device>();
+    small_training<backend> host(trace_held_near<backend>(), 1, 2, 3);
+    small_training<device> there(trace_held_near<device>(), 1, 2, 3);
     host.iterate(3);
     there.iterate(3);
     CHECK(difference(host, there) < 1e-4);

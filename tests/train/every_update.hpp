@@ -6,7 +6,6 @@
 #include <memory>
 
 #include <engram/encoder/mlp.hpp>
-#include <engram/learner/ppo.hpp>
 #include <engram/memory/ntm.hpp>
 #include <engram/train/truncated_update.hpp>
 
@@ -48,16 +47,7 @@ inline one_run acting(const loop_settings& loop, int epochs) {
 
 /// The same of PPO, whose policy is held near the behaviour's by a weight that is adapted.
 inline one_run held_near(const loop_settings& loop) {
-    using clipped = small::model::with<ppo>;
-    clipped::settings s;
-    s.encoder.layers = {12};
-    s.controller.hidden = 8;
-    s.memory.slots = 16, s.memory.key = 6, s.memory.neighbours = 3;
-    s.learner.divergence_cost = 0.2;
-    const auto info = small::task::describe(small::options());
-    const auto& seen = info.observation;
-    auto model = std::make_shared<traced_agent<backend>>(
-        clipped::trace<backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, 1));
+    auto model = std::make_shared<traced_agent<backend>>(small::trace_held_near<backend>());
     acting_settings a;
     a.rollout = {.environments = 16, .unroll = 7, .epochs = 2, .minibatches = 2, .shards = shards};
     a.optimiser.learning_rate = 1e-2;

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <engram/learner/ppo.hpp>
 #include <engram/train/asynchronous_update.hpp>
 
 #include "same_file.hpp"
@@ -121,7 +120,7 @@ TEST_CASE("the weight of the divergence follows what the divergence comes to") {
     CHECK(loss_named(two.take_window(), "divergence_loss") > 0.2 * 2e-9);
     CHECK(weight(two) == doctest::Approx(0.3).epsilon(1e-12));
 
-    safetensors file, none;
+    safetensors file;
     two.save(file);
     auto& bytes = file.tensors.at("adaptive_weights").data;
     std::fill(bytes.begin(), bytes.end(), std::uint8_t{0});

@@ -8,6 +8,7 @@
 #include <engram/auxiliary/no_auxiliary.hpp>
 #include <engram/controller/lstm.hpp>
 #include <engram/encoder/mlp.hpp>
+#include <engram/learner/ppo.hpp>
 #include <engram/learner/vtrace.hpp>
 #include <engram/memory/fifo_knn.hpp>
 #include <engram/model/agent.hpp>
@@ -50,6 +51,20 @@ traced_agent<Backend> trace_smaller(std::uint64_t seed = 1) {
     const auto info = task::describe(options());
     const auto& seen = info.observation;
     return model::trace<Backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
+}
+
+/// As small, with PPO, whose policy is held near the behaviour's by a weight that is adapted.
+template <class Backend>
+traced_agent<Backend> trace_held_near(std::uint64_t seed = 1) {
+    using held = model::with<ppo>;
+    held::settings s;
+    s.encoder.layers = {12};
+    s.controller.hidden = 8;
+    s.memory.slots = 16, s.memory.key = 6, s.memory.neighbours = 3;
+    s.learner.divergence_cost = 0.2;
+    const auto info = task::describe(options());
+    const auto& seen = info.observation;
+    return held::trace<Backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
 }
 
 inline std::shared_ptr<const stimulus_set> images() {

@@ -51,7 +51,6 @@ public:
             if (came_to < target / 2) weights_[k] = std::max(smallest, weights_[k] / 2);
         }
     }
-    const std::vector<double>& weights() const { return weights_; }
 
     void save(safetensors& file) const {
         if (!weights_.empty()) file.add("adaptive_weights", {static_cast<std::int64_t>(weights_.size())}, weights_);

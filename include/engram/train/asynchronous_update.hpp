@@ -87,8 +87,8 @@ public:
         require(!device_backend<Backend> || !loop.others, "processes act apart on the host alone, not on a device");
         require(s.rollout.epochs == 1 && s.rollout.minibatches == 1, "rollout: ", s.rollout.epochs, " epochs of ",
                 s.rollout.minibatches, " minibatches, but asynchronous training learns once from every unroll");
-        for (const auto& w : agent.g->adaptive_weights())
-            fail(w.loss,
+        if (const auto& adapted = agent.g->adaptive_weights(); !adapted.empty())
+            fail(adapted.front().loss,
                  ": its weight is adapted between passes, but asynchronous training learns once from every unroll");
         if (acts())
             actors_.add_groups(groups_, loop.others ? loop.others->rank() : 0, agent, make, loop.seed, part_->inputs);

@@ -1,11 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// What an asynchronous learner and the processes that act for it write to each other (train/asynchronous_update.hpp).
-//
-// The learner lets a process act by `weights`: its newest ones, and how many more unrolls may be under way. It is sent
-// `unroll`s; `pause` asks for all that are finished and is answered by `paused`, `end` is answered by `ended`. A
-// process that cannot act on says so by `failed`, one that was interrupted by `stop`.
+// The form of what processes write to each other in asynchronous training; who says what when: train/actors_apart.hpp.
 
 #include <cstdint>
 #include <cstring>
