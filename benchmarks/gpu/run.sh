@@ -44,7 +44,7 @@ step() {
 }
 
 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv
-benchmarks="limits environments core updates training dnc generative"
+benchmarks="limits environments core recurrence updates training dnc generative"
 step configure cmake -S . -B "$build" -G "Unix Makefiles" -DCMAKE_BUILD_TYPE=Release -DENGRAM_CUDA=ON \
     -DENGRAM_CUDA_PROGRAMS=ON -DENGRAM_CUDA_TEST_ARCHITECTURE=native -DCMAKE_CUDA_ARCHITECTURES=native -DENGRAM_BUILD_EXAMPLES=OFF
 # -k: what compiles is run though something else does not.

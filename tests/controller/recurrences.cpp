@@ -669,9 +669,10 @@ TEST_CASE("GTrXL") {
     v.trace(
         {{"q", 2}, {"k", 2}, {"v", 2}}, [&] { return gtrxl_layer::begin(*v.g, two); },
         [&](const auto& in, auto& now) {
+            const auto [step, next] = map("step", count_step{}, now.step);
             const auto found = attend_window("window", 1, 3, now.window, split_columns<2>(in[0]),
-                                             split_columns<2>(in[1]), in[2], now.step);
-            now.window = found.ring, now.step = map("step", next_step{}, now.step);
+                                             split_columns<2>(in[1]), in[2], step);
+            now = {found.ring, next};
             return found.seen;
         });
     std::vector<matrix> shown(3);

@@ -75,7 +75,6 @@ TEST_CASE("products of layers that nothing feeds back are launched for all steps
         CHECK(many.forward.at(name) == few.forward.at(name));
         CHECK(many.backward.at(name) == few.backward.at(name));
     }
-    CHECK(many.forward.at("controller.layer.3.memory") - few.forward.at("controller.layer.3.memory") == 7);
 }
 
 TEST_CASE("an LSTM step is one product and one pointwise launch, its gradient too") {

@@ -96,7 +96,7 @@ struct fast_and_forgetful {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
-        return {g.state("real", s.traces * s.phases), g.state("imaginary", s.traces * s.phases),
+        return {g.own_state("real", s.traces * s.phases), g.own_state("imaginary", s.traces * s.phases),
                 g.state("hidden", s.hidden)};
     }
     /// What came out one step before: h_{t-1}, which the recurrence does not read.

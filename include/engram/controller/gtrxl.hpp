@@ -37,8 +37,9 @@ struct angle_of_step {
 struct turn_pair {
     constexpr auto operator()(auto a, auto b, auto c, auto s) const { return std::tuple{a * c - b * s, a * s + b * c}; }
 };
-struct next_step {
-    constexpr auto operator()(auto step) const { return step + 1; }
+/// The step of the episode, and the next one.
+struct count_step {
+    constexpr auto operator()(auto step) const { return std::tuple{step, step + 1}; }
 };
 struct reset_columns {
     constexpr auto operator()(auto y, auto x_gate, auto x) const { return logistic(y + x_gate) * x; }
@@ -120,7 +121,7 @@ struct gtrxl_layer {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
-        return {g.own_state("window", 2 * s.hidden * s.window), g.state("step", 1)};
+        return {g.own_state("window", 2 * s.hidden * s.window), g.own_state("step", 1)};
     }
 
     template <class Backend>
@@ -128,15 +129,16 @@ struct gtrxl_layer {
         const int half = s.hidden / 2;
         const auto [q, k, v] =
             split_columns<3>(affine("attention.look", layer_norm("attention.norm", x, w.before_attention), w.look));
-        const auto [cosines, sines] = map("angle", angle_of_step{}, learnt_row("frequency", x, w.frequency), now.step);
+        const auto [step, next] = map("step", count_step{}, now.step);
+        now.step = next;
+        const auto [cosines, sines] = map("angle", angle_of_step{}, learnt_row("frequency", x, w.frequency), step);
         const auto turned = [&, c = cosines, d = sines](const char* name, const var<Backend>& of) {
             const auto [a, b] = map(name, turn_pair{}, of.columns(0, half), of.columns(half, half), c, d);
             return std::array{a, b};
         };
         const auto found = attend_window("attention.window", s.heads, s.window, now.window, turned("turned_query", q),
-                                         turned("turned_key", k), v, now.step);
+                                         turned("turned_key", k), v, step);
         now.window = found.ring;
-        now.step = map("step", next_step{}, now.step);
         const auto seen = affine("attention.combine", found.seen, w.combine);
         const auto a = w.attended("attended", s.gate_bias, x, map("attention.relu", rectify{}, seen));
         const auto wide = affine("inner.widen", layer_norm("inner.norm", a, w.before_inner), w.widen);

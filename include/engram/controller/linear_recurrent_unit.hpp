@@ -97,7 +97,7 @@ struct linear_recurrent_unit_layer {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
-        return {g.state("real", s.states), g.state("imaginary", s.states)};
+        return {g.own_state("real", s.states), g.own_state("imaginary", s.states)};
     }
     template <class Backend>
     static var<Backend> step(const settings& s, const weights& w, const var<Backend>& x, state<var<Backend>>& now) {

@@ -48,7 +48,7 @@ struct lstm {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
-        return {g.state("cell", s.hidden), g.state("hidden", s.hidden)};
+        return {g.own_state("cell", s.hidden), g.state("hidden", s.hidden)};
     }
     /// What was in mind before this step: h_{t-1}.
     template <class Var>

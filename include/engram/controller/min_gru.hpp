@@ -49,7 +49,7 @@ struct min_gru_layer {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
-        return {g.state("memory", s.hidden)};
+        return {g.own_state("memory", s.hidden)};
     }
     template <class Backend>
     static var<Backend> step(const settings& s, const weights& w, const var<Backend>& x, state<var<Backend>>& now) {

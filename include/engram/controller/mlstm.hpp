@@ -104,8 +104,8 @@ struct mlstm_layer {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
-        return {g.own_state("matrix", s.key * s.inner), g.state("norm", s.heads * s.key), g.state("scale", s.heads),
-                short_convolution::begin(g, "seen", s.inner)};
+        return {g.own_state("matrix", s.key * s.inner), g.own_state("norm", s.heads * s.key),
+                g.own_state("scale", s.heads), short_convolution::begin(g, "seen", s.inner)};
     }
     /// The recurrence alone: h [., V] of queries and keys [., heads * K], values [., V] and gates [., heads].
     template <class Backend>

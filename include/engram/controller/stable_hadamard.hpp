@@ -31,16 +31,13 @@ struct calibrate_and_add {
         return old * (1 + tanh(calibration)) + logistic(eta) * write;
     }
 };
-/// The next place in [0, 1).
+/// The row of a table of `rows` for a place in [0, 1), and the next place.
 struct golden_step {
+    int rows;
     constexpr auto operator()(auto place) const {
         const auto next = place + 0.6180339887498949;
-        return select(next < 1, next, next - 1);
+        return std::tuple{min(place * rows, rows - 0.5), select(next < 1, next, next - 1)};
     }
-};
-struct row_at {
-    int rows;
-    constexpr auto operator()(auto place) const { return min(place * rows, rows - 0.5); }
 };
 
 struct stable_hadamard_layer {
@@ -82,7 +79,7 @@ struct stable_hadamard_layer {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
-        return {g.state("matrix", s.size * s.size), g.state("place", 1)};
+        return {g.own_state("matrix", s.size * s.size), g.own_state("place", 1)};
     }
     /// The recurrence alone: M' q [., N] of a row theta, c, v, k and q [., N] and the logit of eta [., 1]. The rows of
     /// `matrix` are those of k: it is M^T.
@@ -99,8 +96,9 @@ struct stable_hadamard_layer {
         const auto all = affine("look", u, linear{w.look, {}});
         const auto shown = map("shown", rectify{}, all.columns(0, 2 * N));
         const auto [k, q] = split_columns<2>(map("shares", share_of{}, shown, sum_columns("sums", shown, N).spread(N)));
-        const auto theta = embed("theta", map("row", row_at{s.rows}, now.place), w.theta);
-        now.place = map("place", golden_step{}, now.place);
+        const auto [row, place] = map("place", golden_step{s.rows}, now.place);
+        now.place = place;
+        const auto theta = embed("theta", row, w.theta);
         const auto read =
             recall(theta, all.columns(3 * N, N), all.columns(2 * N, N), k, q, all.columns(4 * N, 1), now.matrix);
         const auto sum = map("sum", add{}, read, affine("through", u, linear{w.through, {}}));

@@ -60,7 +60,8 @@ struct stacked_lstm {
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s) {
         state<var<Backend>> all;
         for (int n = 0; n < s.layers; ++n)
-            all.layers.push_back({g.state(message("cell.", n), s.hidden), g.state(message("hidden.", n), s.hidden)});
+            all.layers.push_back(
+                {g.own_state(message("cell.", n), s.hidden), g.state(message("hidden.", n), s.hidden)});
         return all;
     }
     /// What was in mind before this step: h_{t-1} of the last layer.

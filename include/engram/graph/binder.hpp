@@ -49,6 +49,8 @@ public:
 
     /// Called one step at a time (in a time loop, or because some inputs have no time).
     bool stepwise() const { return program_->is_stepwise(op_); }
+    /// Nothing else in its time loop reads what it gives, or is read by it.
+    bool chained() const { return program_->plan_.chained[static_cast<std::size_t>(op_)]; }
     /// Input i is known before the time loop in which this operation stands.
     bool hoisted(std::size_t i) const {
         return summed_ahead(program_->graph_, program_->options_, program_->plan_, static_cast<std::size_t>(op_), i);

@@ -198,8 +198,8 @@ public:
     variable state(const std::string& name, int width) {
         return add_value(full_name(name), width, extent::batch, value_info::origin::persistent);
     }
-    /// A state that one operation alone reads and leaves, and clears where an episode begins, so that it can run all
-    /// steps at once and keep none but the last.
+    /// A state that one operation alone reads, which clears it where an episode begins: a map, or a recurrence that
+    /// leaves it too, so that it can run all steps at once and keep none but the last.
     variable own_state(const std::string& name, int width) {
         const variable v = state(name, width);
         values_[static_cast<std::size_t>(v.value)].own = true;

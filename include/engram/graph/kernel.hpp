@@ -32,6 +32,9 @@ struct kernel {
     virtual void backward(int /*t*/, int /*steps*/) {}
     /// What was put off until the backward time loop had ended.
     virtual void after() {}
+    /// Of a chain (plan::chained), whether one call runs all of its time loop: forward from the first step on, backward
+    /// from the last.
+    virtual bool runs_loop() const { return false; }
 };
 
 }  // namespace engram

@@ -41,6 +41,7 @@ struct plan {
     std::vector<char> live;        // per operation
     std::vector<placement> place;  // per operation
     std::vector<int> stage;        // per operation of a scan: the time loop that it runs in, or ahead of
+    std::vector<char> chained;     // per operation in a time loop: it hangs on itself alone, and nothing there on it
     std::vector<int> loop_of;      // per value: the time loop in which it comes to be, or -1
     std::vector<char> active;      // per value: has a gradient
     std::vector<char> backward;    // per operation: passes or makes a gradient
@@ -217,7 +218,7 @@ void place_scan(const graph<Backend>& g, const plan_options& options, const std:
     const internal::dependence found(needs);
 
     const std::size_t components = found.members.size();
-    std::vector<char> looped(components, 0);
+    std::vector<char> looped(components, 0), chained(components, 0);
     std::vector<int> stage(components, 0);
     int loops = 0;
     for (std::size_t c = 0; c < components; ++c) {
@@ -234,13 +235,15 @@ void place_scan(const graph<Backend>& g, const plan_options& options, const std:
             looped[c] |= !op.resources.empty() || !op.row_wise;
             for (const view& in : op.inputs) looped[c] |= written_by(in) == k || g.info(in).rows == extent::batch;
         }
+        // A device runs a chain by one launch, so that no other loop has to wait for its steps.
+        chained[c] = device_backend<Backend> && options.hoist && looped[c] && members.size() == 1;
         for (const int k : members)
             for (const view& in : op_of(k).inputs) {
                 if (written_by(in) < 0) continue;
                 const auto d = static_cast<std::size_t>(found.component[static_cast<std::size_t>(written_by(in))]);
                 if (d == c) continue;
                 // A loop of its own is worth a product over all steps.
-                const bool apart = looped[d] && (!looped[c] || op_of(k).splits);
+                const bool apart = looped[d] && (!looped[c] || op_of(k).splits || chained[c] || chained[d]);
                 stage[c] = std::max(stage[c], stage[d] + (apart && options.hoist));
             }
         // What shares a loop with others does so in trace order, whatever of them comes first.
@@ -275,6 +278,7 @@ void place_scan(const graph<Backend>& g, const plan_options& options, const std:
             p.stage[i] = stage[c];
             p.place[i] = looped[c] ? placement::loop : after ? placement::after : placement::before;
             (looped[c] ? segment.loop : after ? segment.after : segment.before).push_back(static_cast<int>(i));
+            p.chained[i] = chained[c];
             if (!looped[c]) continue;
             for (const int out : ops[i]->outputs) p.loop_of[static_cast<std::size_t>(out)] = stage[c];
             for (const carried_state& s : states)
@@ -422,6 +426,7 @@ plan make_plan(const graph<Backend>& g, const plan_options& options, const std::
     p.live = live_operations(g, options, roots);
     p.place.assign(ops.size(), placement::once);
     p.stage.assign(ops.size(), -1);
+    p.chained.assign(ops.size(), 0);
     p.loop_of.assign(g.values().size(), -1);
     p.scanned.assign(g.values().size(), 0);
     p.in_place.assign(g.values().size(), 0);

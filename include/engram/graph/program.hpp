@@ -85,8 +85,11 @@ public:
         for (run_segment& s : run_) {
             run_again(s.once, true);
             run_again(s.before, false);
-            for (const bound& k : s.loop)
+            const auto refuse = [&](const bound& k) {
                 require(!reads(k), "refresh: '", name, "' is read by '", operation_of(k).name, "', in a scan");
+            };
+            std::for_each(s.chains.begin(), s.chains.end(), refuse);
+            std::for_each(s.loop.begin(), s.loop.end(), refuse);
             run_again(s.after, false);
         }
     }
@@ -206,7 +209,7 @@ private:
     struct run_segment {
         int scan;
         bool first;  // of its scan
-        std::vector<bound> once, before, loop, after;
+        std::vector<bound> once, before, chains, loop, after;
     };
     struct entry_copy {
         int scan;
@@ -251,6 +254,7 @@ private:
         for (const run_segment& s : run_) {
             for (const bound& k : s.once) around(k, [&] { run_forward(k); });
             for (const bound& k : s.before) around(k, [&] { k.kernel->forward(0, options_.steps); });
+            for (const bound& k : s.chains) around(k, [&] { k.kernel->forward(0, options_.steps); });
             if (!s.loop.empty()) {
                 for (const bound& k : s.loop) around(k, [&] { k.kernel->before(); });
                 for (int t = 0; t < options_.steps; ++t)
@@ -273,6 +277,8 @@ private:
                     if (k->backward) around(*k, [&] { k->kernel->backward(t, 1); });
             for (auto k = s->loop.rbegin(); k != s->loop.rend(); ++k)
                 if (k->backward) around(*k, [&] { k->kernel->after(); });
+            for (auto k = s->chains.rbegin(); k != s->chains.rend(); ++k)
+                if (k->backward) around(*k, [&] { k->kernel->backward(0, options_.steps), k->kernel->after(); });
             run_backward(s->before, around);
             for (const entry_copy& c : entries_)
                 if (s->first && c.scan == s->scan && c.d_from)
@@ -364,7 +370,7 @@ private:
             at[i] = kernels_.back().get();
         }
         for (const auto& s : plan_.segments) {
-            run_segment r{s.scan, s.first, {}, {}, {}, {}};
+            run_segment r{s.scan, s.first, {}, {}, {}, {}, {}};
             const auto fill = [&](const std::vector<int>& from, std::vector<bound>& to) {
                 for (const int op : from) {
                     const auto& o = *graph_.operations()[static_cast<std::size_t>(op)];
@@ -377,6 +383,10 @@ private:
             fill(s.once, r.once);
             fill(s.before, r.before);
             fill(s.loop, r.loop);
+            const auto chains = std::stable_partition(r.loop.begin(), r.loop.end(),
+                                                      [](const bound& k) { return !k.kernel->runs_loop(); });
+            r.chains.assign(chains, r.loop.end());
+            r.loop.erase(chains, r.loop.end());
             fill(s.after, r.after);
             run_.push_back(std::move(r));
         }

@@ -55,8 +55,8 @@ struct memory_traces {
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s, memory_sizes z) {
         state<var<Backend>> now;
         for (int j = 0; j < s.traces; ++j) {
-            now.traces.push_back(g.state(message("trace.", j), z.observed));
-            if (s.corrected) now.lengths.push_back(g.state(message("length.", j), 1));
+            now.traces.push_back(g.own_state(message("trace.", j), z.observed));
+            if (s.corrected) now.lengths.push_back(g.own_state(message("length.", j), 1));
         }
         return now;
     }

@@ -50,12 +50,12 @@ struct window_rows {
         advance(row, o, s);
         const int L = s.window, d = s.columns;
         const auto root = scale(o, d);
-        const int written_places = static_cast<int>(o.step[0]) + 1;
+        const auto written_places = o.step[0] + 1, no_key = zero_of(o.step[0]) - 1e9f;
         row.each(L, [&](auto i) {
             auto score = zero_of(o.next[i]);
             for (int r = 0; r < d; ++r) score = score + half(o.query_a, o.query_b, r) * o.next[i + r * L];
             // Places without a key are far below any score.
-            o.shares.put(i, select(row.number(i) < written_places, root * score, -1e9));
+            o.shares.put(i, select(row.number(i) < written_places, root * score, no_key));
         });
         softmax_columns(row, L, o.shares, o.shares);
         row.sums(
@@ -68,6 +68,7 @@ struct window_rows {
     static ENGRAM_HD void backward(auto row, const auto& o, settings s) {
         const int L = s.window, d = s.columns, here = place(o, L);
         const auto root = scale(o, d);
+        const auto written = static_cast<std::remove_cvref_t<decltype(root)>>(here);
         // Of a score at some places, of their shares and of what y gets from them.
         const auto d_seen = [&](auto c) { return o.y.d ? o.y.d[c] : zero_of(o.y[c]); };
         const auto mean = row.sum(d, [&](auto c) { return d_seen(c) * o.y[c]; });
@@ -93,8 +94,8 @@ struct window_rows {
             d, L,
             [&](auto i, auto add) {
                 const auto score = slope(i);
-                const auto before = row.number(i) < here;
-                const auto after = row.number(i) > here;
+                const auto before = row.number(i) < written;
+                const auto after = row.number(i) > written;
                 for (int r = 0; r < 2 * d; ++r) {
                     if (r < d) add(r, score * o.next[i + r * L]);
                     const auto all = entry(r, i, score);

@@ -9,6 +9,10 @@
 // of F / n columns for n of them (var::spread: one number a head, heads side by side); outputs are [T, B, F]. Use
 // `select` instead of `if`, and `auto` locals.
 //
+// A state that one map alone reads (graph::own_state) is cleared by that map where an episode begins: it counts as zero
+// there, whatever stands there, and has no gradient. So a recurrence of columns, s' = f(x, s), is one operation, and a
+// device runs all steps of an unroll by one launch, a thread a column and batch row, with the bits of single steps.
+//
 // What is made of parameters alone (operations/learnt_row.hpp) is the same in every row: the host computes and keeps
 // one, and sends the gradient that all rows have added up back through it. Rows add from the last to the first, within
 // a time loop and without one, so that both give the same bits.
@@ -66,7 +70,9 @@ template <class Backend, int N, int M>
 struct map_operands : kernel<Backend> {
     using real = typename Backend::real;
 
-    explicit map_operands(const binder<Backend>& b) : batch(b.batch()), width(b.out(0).width), piece(b.out(0).width) {
+    map_operands(const binder<Backend>& b, unsigned c)
+        : batch(b.batch()), width(b.out(0).width), piece(b.out(0).width), clears(c) {
+        if (clears) reset = b.in(N), zeros.resize(static_cast<std::size_t>(width));
         for (int i = 0; i < N; ++i) {
             in[i] = b.in(static_cast<std::size_t>(i));
             d_in[i] = b.d_in(static_cast<std::size_t>(i));
@@ -115,7 +121,18 @@ struct map_operands : kernel<Backend> {
         }
     }
 
+    /// Whether an episode begins at this row.
+    bool begins(int t, int row) const { return clears && reset.at(t)[row * reset.stride] > real(0.5); }
+    bool none_begins(int t, int rows) const {
+        for (int r = 0; r < rows; ++r)
+            if (begins(t, r)) return false;
+        return true;
+    }
+
     int batch, width, piece;  // piece: columns of a row in which no broadcast input moves on
+    unsigned clears;          // inputs that are cleared where an episode begins, a bit each
+    operand<real> reset;
+    aligned_vector<real> zeros;  // what they are then
     operand<real> in[N], d_in[N], out[M], d_out[M];
     bool broadcast[N], repeats[N], adds[N];
     int serves[N];  // columns of the output for which one of the input stands
@@ -130,21 +147,25 @@ struct map_kernel final : map_operands<Backend, N, internal::map_outputs<typenam
     static constexpr int M = internal::map_outputs<real, Functor, N>;
     using operands = map_operands<Backend, N, M>;
 
-    map_kernel(const binder<Backend>& b, Functor f) : operands(b), functor(f) {}
+    map_kernel(const binder<Backend>& b, Functor f, unsigned cleared) : operands(b, cleared), functor(f) {}
 
     void forward(int t, int steps) override {
-        if (dense && !alike) return forward_piece(t, 0, 0, steps * batch * width);
-        for (int r = 0; r < (alike ? 1 : steps * batch); ++r) {
+        const int rows = alike ? 1 : steps * batch;
+        if (dense && !alike && this->none_begins(t, rows)) return forward_piece(t, 0, 0, rows * width, 0);
+        for (int r = 0; r < rows; ++r) {
             if (any_repeats) this->repeat(t, r);
-            for (int first = 0; first < width; first += piece) forward_piece(t, r, first, piece);
+            const unsigned cleared = this->begins(t, r) ? this->clears : 0;
+            for (int first = 0; first < width; first += piece) forward_piece(t, r, first, piece, cleared);
         }
     }
     void backward(int t, int steps) override {
         if (alike && t > 0) return;  // behind all rows of all steps
-        if (dense && !alike) return backward_piece(t, 0, 0, steps * batch * width);
-        for (int r = alike ? 1 : steps * batch; r-- > 0;) {
+        const int rows = alike ? 1 : steps * batch;
+        if (dense && !alike && this->none_begins(t, rows)) return backward_piece(t, 0, 0, rows * width, 0);
+        for (int r = rows; r-- > 0;) {
             if (any_repeats) this->repeat(t, r), this->clear_repeated(t, r);
-            for (int first = 0; first < width; first += piece) backward_piece(t, r, first, piece);
+            const unsigned cleared = this->begins(t, r) ? this->clears : 0;
+            for (int first = 0; first < width; first += piece) backward_piece(t, r, first, piece, cleared);
             if (any_repeats) this->add_repeated(t, r);
         }
     }
@@ -168,11 +189,13 @@ private:
     /// The column of input i that belongs to column `first` of the output.
     int column(int i, int first) const { return first == 0 || !broadcast[i] ? first : first / serves[i]; }
 
-    void forward_piece(int t, int row, int first, int n) {
+    void forward_piece(int t, int row, int first, int n, unsigned cleared) {
         const real* x[N];
         real* y[M];
         for (int i = 0; i < N; ++i)
-            x[i] = repeats[i] ? this->repeated(i) + first : in[i].at(t) + row * in[i].stride + column(i, first);
+            x[i] = cleared >> i & 1u ? this->zeros.data()
+                   : repeats[i]      ? this->repeated(i) + first
+                                     : in[i].at(t) + row * in[i].stride + column(i, first);
         for (int i = 0; i < M; ++i) y[i] = out[i].at(t) + row * out[i].stride + first;
         forward_columns(x, y, n, std::make_index_sequence<N>{}, std::make_index_sequence<M>{});
     }
@@ -230,7 +253,7 @@ private:
             if (broadcast[i] && dx[i]) *dx[i] = add[i] ? *dx[i] + total[i].sum() : total[i].sum();
     }
 
-    void backward_piece(int t, int row, int first, int n) {
+    void backward_piece(int t, int row, int first, int n, unsigned cleared) {
         const real* x[N];
         const real* dy[M];
         real* dx[N];
@@ -240,6 +263,10 @@ private:
                 x[i] = this->repeated(i) + first;
                 dx[i] = d_in[i] ? this->d_repeated(i) + first : nullptr;
                 add[i] = false;
+                continue;
+            }
+            if (cleared >> i & 1u) {
+                x[i] = this->zeros.data(), dx[i] = nullptr, add[i] = false;  // to a state's gradient others add
                 continue;
             }
             const int c = column(i, first);
@@ -264,9 +291,10 @@ private:
 template <class Backend, class Functor, int N>
 struct map_operation final : operation<Backend> {
     Functor functor;
-    explicit map_operation(Functor f) : functor(f) {}
+    unsigned clears;  // inputs, a bit each
+    map_operation(Functor f, unsigned c) : functor(f), clears(c) {}
     std::unique_ptr<kernel<Backend>> bind(const binder<Backend>& b) const override {
-        return bind_kernel<map_kernel<Backend, Functor, N>>(b, functor);
+        return bind_kernel<map_kernel<Backend, Functor, N>>(b, functor, clears);
     }
 };
 
@@ -278,15 +306,22 @@ std::vector<var<Backend>> trace_map(std::unique_ptr<operation<Backend>> op, std:
                                     std::size_t outputs) {
     graph<Backend>& g = *inputs.begin()->owner;
     const std::string name = op->name;
-    int width = 1;
+    int width = 1, reset = -1;
     for (var<Backend> v : inputs) {
         width = std::max(width, v.width * std::exchange(v.stands_for, 1));
+        if (v.reset >= 0) reset = std::exchange(v.reset, -1);
         op->inputs.push_back(g.own(name, v));
+    }
+    for (const var<Backend>& v : inputs) {
+        if (v.reset < 0) continue;
+        require(v.reset == reset && v.stands_for == 1, g.full_name(name), ": '", g.info(v).name,
+                "' is spread, or cleared at other steps than the states beside it");
     }
     for (const var<Backend>& v : inputs)
         require(v.width * v.stands_for == width || (v.width == 1 && v.stands_for == 1), g.full_name(name),
                 ": inputs of ", width, " and ", v.width * v.stands_for,
                 " columns do not go together; widths must be equal or 1");
+    if (reset >= 0) op->inputs.push_back({reset, 0, 1, true});
     const extent rows = g.common_rows(op->inputs);
     const bool alike = g.rows_alike(op->inputs);
     const auto found = g.add(std::move(op), std::vector<int>(outputs, width), rows);
@@ -309,7 +344,9 @@ auto map(const std::string& name, Functor f, const var<Backend>& first, const Mo
     // Nothing further is compiled without that, so that no other error follows.
     if constexpr (gives_numbers) {
         constexpr int M = internal::map_outputs<typename Backend::real, Functor, N>;
-        auto op = std::make_unique<map_operation<Backend, Functor, N>>(f);
+        unsigned clears = 0, bit = 1;
+        for (const var<Backend>* const v : {&first, &more...}) clears |= v->reset >= 0 ? bit : 0, bit <<= 1;
+        auto op = std::make_unique<map_operation<Backend, Functor, N>>(f, clears);
         op->name = name;
         auto outputs = internal::trace_map<Backend>(std::move(op), {first, more...}, static_cast<std::size_t>(M));
         if constexpr (M == 1) {

@@ -13,8 +13,8 @@
 //
 // Where the state is one that nobody else sees (graph::own_state), the host runs all steps of a row and piece
 // before the next one: what is carried stays in a cache, and of T states two are in memory. The backward sweep makes
-// the others again, some steps at a time. Steps, unrolls of any length and a scan give the same bits. A device runs
-// step by step, a block a row and piece.
+// the others again, some steps at a time. Steps, unrolls of any length and a scan give the same bits. On a device a
+// block goes through the steps of a row and piece.
 
 #include <algorithm>
 #include <cmath>

@@ -171,6 +171,16 @@ public:
 
     int rounds() const { return static_cast<int>(rounds_.size()); }
 
+    /// Whether the rows of a step lie behind those of the one before, whatever the operand.
+    bool all_have_steps() const {
+        bool all = true;
+        at_row first = rounds_[0].first;
+        for_members(first.all, [&](auto& member) {
+            each_columns(member, [&](const columns& c) { all &= !c || c.step == binder_.batch() * c.stride; });
+        });
+        return all;
+    }
+
     /// At the first row and piece of step t, in a round. Whoever moves them says afterwards where they are left: to
     /// make them anew costs an acting network as much as its one row.
     at_row& at(int t, int round) {
@@ -362,7 +372,15 @@ private:
     aligned_vector<pack<real>> room;
 };
 
-/// A block a row and piece.
+/// A body that is a step of a recurrence (recurrent_rows.hpp).
+template <class Body>
+concept carries_state = requires(const typename Body::template operands<float>& o) {
+    o.carried;
+    o.next;
+};
+
+/// A block a row and piece. Of a chain it is one of the first step's rows, or of the last one's, and runs those of the
+/// other steps after it.
 template <class Real, class Body, bool Backward>
 struct row_block {
     static constexpr int lanes = of_a_column<Body> ? 256 : 32;
@@ -370,11 +388,16 @@ struct row_block {
     typename Body::settings settings;
     int pieces;
     int* alarm;
+    int steps = 1, rows = 0;  // rows from a step to the one that is next
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int index) const {
         operands_at<Real, Body> here = first;
         here.move(0, index / pieces, index % pieces);
-        run_body<Body, Backward>(block_row<Block>(block, alarm), here.all, settings);
+        for (int left = steps;;) {
+            run_body<Body, Backward>(block_row<Block>(block, alarm), here.all, settings);
+            if (--left == 0) return;
+            here.move(0, rows, 0);
+        }
     }
 };
 
@@ -412,7 +435,12 @@ struct row_kernel<Backend, Body> final : device_kernel<Backend> {
     using real = typename Backend::real;
 
     row_kernel(const binder<Backend>& b, const typename Body::settings& s)
-        : device_kernel<Backend>(b), settings(s), operands(b, s), stepwise(b.stepwise()) {
+        : device_kernel<Backend>(b),
+          settings(s),
+          operands(b, s),
+          stepwise(b.stepwise()),
+          in_order(b.chained() && !of_a_column<Body> && operands.rounds() == 1 && operands.all_have_steps() &&
+                   (carries_state<Body> || operands.pieces == 1)) {
         if constexpr (requires { Body::sums(s, 0); }) sums = Body::sums(s, static_cast<int>(b.op().inputs.size()));
         if constexpr (requires { Body::index; }) alarm = b.alarm(std::string("an ") + Body::index + " is out of range");
     }
@@ -425,15 +453,19 @@ struct row_kernel<Backend, Body> final : device_kernel<Backend> {
     void after() override {
         if constexpr (trains_parameters<Body, real>) gather(this->all_steps);
     }
+    bool runs_loop() const override { return in_order; }
 
 private:
     template <bool Backward>
     void run(int t, int steps) {
+        using block = row_block<real, Body, Backward>;
+        const int chain = in_order ? steps : 1;  // steps of a block
+        const int rows = of_a_column<Body> ? 1 : steps / chain * this->batch;
         for (int round = 0; round < operands.rounds(); ++round)
-            this->on->launch_blocks(
-                this->name, of_a_column<Body> ? 1 : std::ptrdiff_t{steps} * this->batch * operands.pieces,
-                std::max(sums, 1) * row_block<real, Body, Backward>::lanes,
-                row_block<real, Body, Backward>{operands.at(t, round), settings, operands.pieces, alarm});
+            this->on->launch_blocks(this->name, std::ptrdiff_t{rows} * operands.pieces,
+                                    std::max(sums, 1) * block::lanes,
+                                    block{operands.at(Backward ? t + chain - 1 : t, round), settings, operands.pieces,
+                                          alarm, chain, Backward ? -this->batch : this->batch});
     }
     void gather(int steps) {
         if (operands.parameters_want)
@@ -444,17 +476,11 @@ private:
 
     typename Body::settings settings;
     bound_operands<Backend, Body> operands;
-    bool stepwise;
+    bool stepwise, in_order;  // in_order: several steps are a step after the other
     int sums = 0;
     int* alarm = nullptr;
 };
 
-/// A body that is a step of a recurrence (recurrent_rows.hpp).
-template <class Body>
-concept carries_state = requires(const typename Body::template operands<float>& o) {
-    o.carried;
-    o.next;
-};
 template <class Backend, class Body>
 struct scan_kernel;
 

@@ -183,10 +183,9 @@
     EXTERN template struct map_operation<BACKEND, share_of, 2>;             \
     EXTERN template struct map_operation<BACKEND, calibrate_and_add, 4>;    \
     EXTERN template struct map_operation<BACKEND, golden_step, 1>;          \
-    EXTERN template struct map_operation<BACKEND, row_at, 1>;               \
     EXTERN template struct map_operation<BACKEND, angle_of_step, 2>;        \
     EXTERN template struct map_operation<BACKEND, turn_pair, 4>;            \
-    EXTERN template struct map_operation<BACKEND, next_step, 1>;            \
+    EXTERN template struct map_operation<BACKEND, count_step, 1>;           \
     EXTERN template struct map_operation<BACKEND, reset_columns, 3>;        \
     EXTERN template struct map_operation<BACKEND, gate_columns, 5>;         \
     EXTERN template struct map_operation<BACKEND, memory_traces::fade, 2>;  \
