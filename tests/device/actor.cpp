@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <engram/auxiliary/no_auxiliary.hpp>
+#include <engram/controller/gru.hpp>
 #include <engram/controller/lstm.hpp>
 #include <engram/device/operations.hpp>
 #include <engram/encoder/mlp.hpp>
@@ -14,18 +15,21 @@
 
 using namespace engram;
 
-TEST_CASE("an actor on the device takes the host's actions and sees its rewards") {
-    using model = agent<mlp, lstm, no_memory, no_auxiliary, vtrace>;
+namespace {
+
+template <class Controller>
+void an_actor_on_the_device_takes_the_hosts_actions() {
+    using model = agent<mlp, Controller, no_memory, no_auxiliary, vtrace>;
     task_options options;
     options.length = 3;
     options.length_spread = 2;
     const task_info info = t_maze::describe(options);
     const task_shape shape{{info.observation.height, info.observation.width, info.observation.channels}, info.actions};
-    model::settings s;
+    typename model::settings s;
     s.encoder.layers = {6, 4};
     s.controller.hidden = 5;
-    const auto here = model::trace<cpu<float>>(s, shape, 5);
-    const auto there = model::trace<emulated<float>>(s, shape, 5);
+    const auto here = model::template trace<cpu<float>>(s, shape, 5);
+    const auto there = model::template trace<emulated<float>>(s, shape, 5);
     const int B = 4;
     const std::string level = info.levels.front();
     actor<cpu<float>> host(here, here.store, std::make_unique<batch_of<t_maze>>(level, B, 9, 2, options, nullptr), 9,
@@ -56,4 +60,11 @@ TEST_CASE("an actor on the device takes the host's actions and sees its rewards"
     }
     CHECK(finished > 5);
     CHECK(several > 20);
+}
+
+}  // namespace
+
+TEST_CASE("an actor on the device takes the host's actions and sees its rewards") {
+    an_actor_on_the_device_takes_the_hosts_actions<lstm>();
+    an_actor_on_the_device_takes_the_hosts_actions<gru>();
 }

@@ -212,7 +212,7 @@ void reset_rows(State& state, const Var& reset) {
             if (info.own) cleared.back().reset = reset.value;
             continue;
         }
-        const std::string name = groups[first].empty() ? "reset" : message("reset.", groups[first]);
+        const std::string name = groups[first].empty() ? "clear" : message("clear.", groups[first]);
         for (const Var& v : clear_rows(name, reset, together)) cleared.push_back(v);
     }
     state = unflatten(state, cleared);

@@ -265,7 +265,7 @@ TEST_CASE("what does not fit is refused") {
     CHECK_THROWS_WITH_AS(scan(g, carried<var<cpu<double>>>{g.own_state("held", 4), g.state("step", 1)},
                               [&](auto& now) {
                                   reset_rows(now, reset);
-                                  return map("twice", product_of{}, now.state, now.state);
+                                  return sum_columns("twice", now.state, 4);
                               }),
                          "twice: 'held.entering' is a state of one operation, which alone may read it", error);
 }
