@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -29,11 +28,12 @@
 #include <engram/operations/recall_matrices.hpp>
 #include <engram/operations/softmax.hpp>
 
+#include "count_launches.hpp"
+
 using namespace engram;
+using namespace launches_test;
 
 namespace {
-
-using device = emulated<float>;
 
 struct complex_turn {
     constexpr auto operator()(auto x, auto one, auto re, auto im) const {
@@ -106,9 +106,8 @@ std::vector<float> all_of(const plan_options& options, thread_order order = thre
     return found;
 }
 
-/// Launches of a forward and a backward sweep of an agent, by operation.
 template <class Controller, class Memory = no_memory>
-std::map<std::string, std::int64_t> launches_of(const typename Controller::settings& controller, int T) {
+sweep_counts launches_of(const typename Controller::settings& controller, int T) {
     using line = agent<mlp, Controller, Memory, no_auxiliary, vtrace>;
     typename line::settings s;
     s.encoder.layers = {6};
@@ -116,22 +115,19 @@ std::map<std::string, std::int64_t> launches_of(const typename Controller::setti
     const auto a = line::template trace<device>(s, {{4, 4, 1}, 3}, 5);
     program<device> p(*a.g, a.store, {.steps = T, .batch = 3, .gradients = true});
     fill_randomly(p, a, 1);
-    std::map<std::string, std::int64_t> found;
-    const auto count = [&](const operation<device>& op, auto call) {
-        const std::int64_t before = p.executor().launches();
-        call();
-        found[op.name] += p.executor().launches() - before;
-    };
-    p.forward_around(count), p.backward_around(count);
-    return found;
+    return count_launches(p);
 }
 
 template <class Controller, class Memory = no_memory>
 void takes_as_many_launches_whatever_the_length(const typename Controller::settings& s) {
     const auto few = launches_of<Controller, Memory>(s, 4), many = launches_of<Controller, Memory>(s, 11);
-    for (const auto& [name, count] : many) {
+    for (const auto& [name, count] : many.forward) {
         CAPTURE(name);
-        CHECK(count == few.at(name));
+        CHECK(count == few.forward.at(name));
+    }
+    for (const auto& [name, count] : many.backward) {
+        CAPTURE(name);
+        CHECK(count == few.backward.at(name));
     }
 }
 
@@ -153,20 +149,14 @@ TEST_CASE("a chain has the bits of steps, in any order of threads, with resets a
 
 TEST_CASE("chains are launched once each way, what hangs together step by step") {
     traced m;
-    const auto counts = [&](int T) {
-        program<device> p(m.g, m.store, {.steps = T, .batch = 2, .gradients = true});
-        std::map<std::string, std::int64_t> found;
-        p.forward_around([&](const operation<device>& op, auto call) {
-            const std::int64_t before = p.executor().launches();
-            call();
-            found[op.name] += p.executor().launches() - before;
-        });
-        return found;
-    };
-    const auto found = counts(7);
-    CHECK(found.at("turn") == 1);
-    CHECK(found.at("recall") == 1);
-    CHECK(found.at("half") == 7);
+    program<device> p(m.g, m.store, {.steps = 7, .batch = 2, .gradients = true});
+    const auto found = count_launches(p);
+    CHECK(found.forward.at("turn") == 1);
+    CHECK(found.backward.at("turn") == 2);  // the column beside it gets its gradient by one of its own
+    CHECK(found.forward.at("recall") == 1);
+    CHECK(found.backward.at("recall") == 1);
+    CHECK(found.forward.at("half") == 7);
+    CHECK(found.backward.at("half") == 7);
 }
 
 TEST_CASE("a recurrence of today takes as many launches, however long an unroll is") {

@@ -19,32 +19,14 @@
 #include <engram/model/laws.hpp>
 #include <engram/operations/softmax.hpp>
 
+#include "count_launches.hpp"
+
 using namespace engram;
+using namespace launches_test;
 
 namespace {
 
 using device = emulated<float>;
-using counts = std::map<std::string, std::int64_t>;
-
-/// Launches of every operation by name, in one forward and one backward sweep.
-struct sweep_counts {
-    counts forward, backward;
-};
-
-sweep_counts count_launches(program<device>& p) {
-    sweep_counts found;
-    const auto into = [&](counts& to) {
-        return [&](const operation<device>& op, auto call) {
-            const std::int64_t before = p.executor().launches();
-            call();
-            to[op.name] += p.executor().launches() - before;
-        };
-    };
-    p.forward_around(into(found.forward));
-    p.backward_around(into(found.backward));
-    return found;
-}
-
 template <class Agent>
 sweep_counts of_agent(int T) {
     typename Agent::settings s;

@@ -19,7 +19,7 @@ using namespace engram;
 
 namespace {
 
-// Columns of the state; beside it stand as many (dense), one of them, or one for every `each`.
+// Beside the state's columns stand as many, one for all of them, or one for every three.
 enum class beside { whole, one, spread };
 constexpr std::array every_kind{beside::whole, beside::one, beside::spread};
 
@@ -39,7 +39,7 @@ struct traced {
     using backend = cpu<Real>;
     std::shared_ptr<parameters<Real>> store = std::make_shared<parameters<Real>>();
     graph<backend> g{store};
-    var<backend> z, x, y, initial;
+    var<backend> z, x, y;
     int width;
 
     /// `own`: the map clears what it carries; else clear_rows does.
