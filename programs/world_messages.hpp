@@ -23,7 +23,7 @@
 
 #include "dm_env_rpc/v1/dm_env_rpc.pb.h"
 
-namespace engram::wire {
+namespace engram::world_messages {
 
 namespace rpc = dm_env_rpc::v1;
 
@@ -37,8 +37,13 @@ struct part {
     rpc::DataType type = rpc::INVALID_DATA_TYPE;
     std::vector<std::int64_t> shape{};
     std::int64_t count = 1;
-    std::vector<double> lowest{}, highest{};  // of every element; empty: not said
+    std::vector<double> lowest{}, highest{};  // none, one for all elements, or one each
 };
+
+/// The bound of element i; `otherwise` where none is said.
+inline double bound_of(const std::vector<double>& bounds, std::int64_t i, double otherwise) {
+    return bounds.empty() ? otherwise : bounds[bounds.size() == 1 ? 0 : static_cast<std::size_t>(i)];
+}
 
 /// A world as an agent here sees it.
 struct reading {
@@ -101,10 +106,10 @@ inline rpc::Tensor::PayloadCase payload_of(rpc::DataType type) {
 /// Calls body(array) with the elements of a tensor or of a bound; nothing for texts, messages and what is empty.
 template <class Payload, class Body>
 bool with_elements(const Payload& p, Body body) {
-    const auto of_bytes = [&](const std::string& bytes, auto zero) {
+    const auto of_bytes = [&](const std::string& raw, auto zero) {
         using type = decltype(zero);
         static_assert(sizeof(type) == 1);
-        body(reinterpret_cast<const type*>(bytes.data()), static_cast<std::int64_t>(bytes.size()));
+        body(reinterpret_cast<const type*>(raw.data()), static_cast<std::int64_t>(raw.size()));
     };
     const auto of_field = [&](const auto& field) { body(field.data(), static_cast<std::int64_t>(field.size())); };
     switch (p.payload_case()) {
@@ -163,8 +168,7 @@ inline std::vector<double> bounds_of(const rpc::TensorSpec::Value& value, std::i
         }
     }
     for (const double bound : found) require(!std::isnan(bound), where, " has a bound that is not a number");
-    if (found.size() == 1 && count > 1) found.assign(static_cast<std::size_t>(count), found[0]);
-    require(found.empty() || static_cast<std::int64_t>(found.size()) == count, where, " has ", found.size(),
+    require(found.size() < 2 || static_cast<std::int64_t>(found.size()) == count, where, " has ", found.size(),
             " bounds for ", count, " numbers");
     return found;
 }
@@ -199,9 +203,12 @@ std::vector<part> read_parts(const Map& specs, const std::string& where) {
 }
 
 inline std::string names_of(const std::vector<part>& parts) {
+    constexpr std::size_t most = 8;
     std::string list;
-    for (const auto& p : parts)
-        list += (list.empty() ? "" : ", ") + p.name + " " + text_of_type(p.type) + " " + text_of_shape(p.shape);
+    for (std::size_t i = 0; i < std::min(parts.size(), most); ++i)
+        list +=
+            (i ? ", " : "") + parts[i].name + " " + text_of_type(parts[i].type) + " " + text_of_shape(parts[i].shape);
+    if (parts.size() > most) list += message(" and ", parts.size() - most, " more");
     return list.empty() ? "nothing" : list;
 }
 
@@ -237,9 +244,10 @@ inline action_table actions_of(const std::vector<part>& takes, const std::string
                 "' has no bounds; say with --actions FILE what an agent can do");
         lowest = only.lowest[0], highest = only.highest[0];
     }
-    require(highest >= lowest && highest - lowest < static_cast<double>(actions_at_most) && std::fabs(lowest) < 0x1p53,
+    require(highest >= lowest && highest - lowest < static_cast<double>(actions_at_most) &&
+                std::fabs(lowest) < 0x1p53 && lowest == std::floor(lowest),
             where, ": action '", only.name, "' is bounded by ", lowest, " and ", highest, ", expected 1 to ",
-            actions_at_most, " actions");
+            actions_at_most, " actions, which are whole numbers");
     action_table table;
     for (double value = lowest; value <= highest; ++value) table.rows.push_back({value});
     return table;
@@ -251,17 +259,19 @@ inline action_table ordered(const action_table& asked, const std::vector<part>& 
         const part* of;
         std::int64_t element;
     };
-    std::vector<column> columns;
+    std::size_t width = 0;
     for (const auto& p : takes) {
         require(is_number(p.type) && p.count > 0, where, " takes '", p.name, "', which is ", text_of_type(p.type), " ",
                 text_of_shape(p.shape), ", not a fixed count of numbers");
-        for (std::int64_t i = 0; i < p.count; ++i) columns.push_back({&p, i});
+        width += static_cast<std::size_t>(p.count);
     }
-    const auto width = columns.size();
-    std::vector<std::size_t> from(width);
-    for (std::size_t c = 0; c < width; ++c) from[c] = c;
     require(asked.rows[0].size() == width, "--actions: a line has ", asked.rows[0].size(), " numbers, ", where,
             " takes ", width, " (", names_of(takes), ")");
+    std::vector<column> columns;
+    for (const auto& p : takes)
+        for (std::int64_t i = 0; i < p.count; ++i) columns.push_back({&p, i});
+    std::vector<std::size_t> from(width);
+    for (std::size_t c = 0; c < width; ++c) from[c] = c;
     if (!asked.columns.empty()) {
         std::vector<std::string> names;
         for (const auto& c : columns) {
@@ -282,12 +292,11 @@ inline action_table ordered(const action_table& asked, const std::vector<part>& 
         for (std::size_t c = 0; c < width; ++c) {
             const double value = asked.rows[r][from[c]];
             const part& of = *columns[c].of;
-            const auto i = static_cast<std::size_t>(columns[c].element);
+            const double least = bound_of(of.lowest, columns[c].element, -HUGE_VAL);
+            const double most = bound_of(of.highest, columns[c].element, HUGE_VAL);
             const std::string place = message("--actions: line ", r + 1, " says ", value, " for '", of.name, "'");
             require(!is_whole(of.type) || value == std::floor(value), place, ", which is a whole number");
-            require((of.lowest.empty() || value >= of.lowest[i]) && (of.highest.empty() || value <= of.highest[i]),
-                    place, ", which ", where, " bounds by ", of.lowest.empty() ? -HUGE_VAL : of.lowest[i], " and ",
-                    of.highest.empty() ? HUGE_VAL : of.highest[i]);
+            require(value >= least && value <= most, place, ", which ", where, " bounds by ", least, " and ", most);
             table.rows.back().push_back(value);
         }
     }
@@ -514,4 +523,4 @@ inline rpc::Tensor setting_tensor(const std::string& text) {
     return tensor;
 }
 
-}  // namespace engram::wire
+}  // namespace engram::world_messages

@@ -27,7 +27,7 @@
 #include "world_messages.hpp"
 #include "world_module.hpp"
 
-namespace engram::wire {
+namespace engram::world_messages {
 
 namespace {
 
@@ -704,7 +704,7 @@ private:
 
 }  // namespace
 
-}  // namespace engram::wire
+}  // namespace engram::world_messages
 
 extern "C" {
 
@@ -717,6 +717,6 @@ engram::world* engram_join_world(const engram::world_settings* settings) {
     // What goes wrong is said once, in a sentence.
     gpr_set_log_function([](gpr_log_func_args*) {});
     google::protobuf::SetLogHandler(nullptr);
-    return new engram::wire::joined_world(*settings);
+    return new engram::world_messages::joined_world(*settings);
 }
 }

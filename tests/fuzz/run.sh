@@ -16,14 +16,16 @@ cd "$(dirname "$0")/../.."
 known=(tests/fuzz/corpus/*/)
 known=("${known[@]%/}")
 known=("${known[@]##*/}")
-# What clients send is read where gRPC is.
+# What clients send and worlds answer is read where gRPC is.
 wire=()
 if [[ -e $build/programs/libengram_wire.a ]]; then
     wire=(-DENGRAM_RPC -isystem "$build/programs/wire" programs/tasks/served/worlds.cpp "$build/programs/libengram_wire.a" -lprotobuf)
 else
-    echo "fuzz: no requests are read; this build has no gRPC" >&2
-    for i in "${!known[@]}"; do [[ ${known[i]} != requests ]] || unset "known[i]"; done
+    echo "fuzz: no requests and answers are read; this build has no gRPC" >&2
+    for i in "${!known[@]}"; do [[ ${known[i]} != @(requests|answers) ]] || unset "known[i]"; done
 fi
+# What engram_program was built with.
+mapfile -t mpi < <(sed -n 's/^MPI_[a-z+_]*_LIBRARY:FILEPATH=//p' "$build/CMakeCache.txt")
 targets=("$chosen")
 [[ $chosen != all ]] || targets=("${known[@]}")
 for target in "${targets[@]}"; do
@@ -32,12 +34,13 @@ done
 
 mkdir -p "$build/fuzz"
 fuzzer=$build/fuzz/engram-fuzz
+# The library's objects are of several sources each: of what is defined twice, the first, which is instrumented, counts.
 if [[ ! -x $fuzzer || -n $(find include programs tests/fuzz -name '*.[ch]pp' -newer "$fuzzer" -print -quit) ]]; then
     "${ENGRAM_CLANG:-clang++}" -std=c++20 -O1 -g -DBOOST_ALL_NO_LIB -DFMT_SHARED \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
         -I include -isystem /usr/include/eigen3 tests/fuzz/libfuzzer.cpp programs/arguments.cpp programs/configuration.cpp \
         "${wire[@]}" \
-        "$build/programs/libengram_program.a" "$build/programs/libengram_compiled.a" -lfmt -lz -lpthread -o "$fuzzer"
+        -Wl,--allow-multiple-definition "$build/programs/libengram_program.a" "$build/programs/libengram_compiled.a" "${mpi[@]}" -lfmt -lz -lpthread -o "$fuzzer"
 fi
 # Stacks of every allocation cost a third of the time, and the input that is kept gives them again. What was given back
 # stays forbidden for 32 MB of it: longer than an input lasts, and a quarter of the pages of the default.

@@ -1,9 +1,9 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// What is fed with any bytes whatever: every reader of files, the command line, and what clients send. A target returns
-// or throws engram::error; anything else, a crash, another exception, a broken promise or more memory than the input
-// justifies, is a defect.
+// What is fed with any bytes whatever: every reader of files, the command line, what clients send and what worlds
+// answer. A target returns or throws engram::error; anything else, a crash, another exception, a broken promise or more
+// memory than the input justifies, is a defect.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -33,6 +33,7 @@
 #include <dm_env_rpc/v1/dm_env_rpc.pb.h>
 
 #include "../../programs/tasks/served/worlds.hpp"
+#include "../../programs/world_messages.hpp"
 #endif
 
 namespace fuzz {
@@ -232,6 +233,36 @@ inline void read_requests(input data) {
         promise(dm_env_rpc::v1::EnvironmentResponse().ParseFromString(response.SerializeAsString()));
     }
 }
+
+/// What a world says of itself and answers to steps, each behind two bytes with its length.
+inline void read_answers(input data) {
+    google::protobuf::SetLogHandler(nullptr);
+    const auto next = [&](auto& to) {
+        engram::require(data.size() >= 2, "an answer that is cut");
+        const std::size_t size = data[0] | data[1] << 8;
+        data = data.subspan(2);
+        engram::require(size <= data.size(), "an answer that is cut");
+        engram::require(to.ParseFromArray(data.data(), static_cast<int>(size)), "no answer");
+        data = data.subspan(size);
+    };
+    dm_env_rpc::v1::ActionObservationSpecs specs;
+    next(specs);
+    const auto world = engram::world_messages::read_specs(specs, {}, "w");
+    promise(!world.actions.rows.empty() && world.actions.rows.size() <= engram::world_messages::actions_at_most);
+    for (const auto& action : world.actions.rows) engram::world_messages::step_request(world, &action, true);
+    const auto size = static_cast<std::size_t>(world.shape.size());
+    constexpr float untouched = -7;
+    std::vector<float> seen(size + 1, untouched);
+    dm_env_rpc::v1::StepResponse step;
+    while (!data.empty()) {
+        next(step);
+        engram::world_messages::see(step, world, seen.data(), "w");
+        promise(std::all_of(seen.begin(), seen.end(), [](float x) { return std::isfinite(x); }));
+        promise(seen[size] == untouched);
+        for (const auto* number : {&world.reward, &world.discount, &world.score})
+            if (*number) promise(std::isfinite(engram::world_messages::number_of(step, **number, "w")));
+    }
+}
 #endif
 
 struct target {
@@ -242,19 +273,23 @@ struct target {
 
 // Deflate expands up to 1032 times and has a state of its own, and a vector that grows holds three times its content
 // for a moment. A value of JSON, whose text may be two bytes, is a node of a tree.
-// A world is as large as its task.
+// A world is as large as its task; what it shows is at most as many floats as an agent takes.
 inline const std::map<std::string, target>& targets() {
-    static const std::map<std::string, target> all{{"command_line", {read_command_line, 4000, 2 << 20}},
-                                                   {"configuration", {read_configuration, 4000, 1 << 20}},
-                                                   {"events", {read_events, 1, 1 << 12}},
-                                                   {"idx", {read_idx, 5 * 1032, 1 << 17}},
-                                                   {"npy", {read_npy, 8, 1 << 14}},
-                                                   {"omniglot", {read_omniglot, 14 * 1032, 1 << 17}},
-                                                   {"png", {read_png, 14 * 1032, 1 << 19}},
+    static const std::map<std::string, target> all{
 #ifdef ENGRAM_RPC
-                                                   {"requests", {read_requests, 4000, 8 << 20}},
+        {"answers", {read_answers, 4000, 4 * engram::world_messages::numbers_at_most + (1 << 20)}},
 #endif
-                                                   {"safetensors", {read_safetensors, 40, 1 << 14}}};
+        {"command_line", {read_command_line, 4000, 2 << 20}},
+        {"configuration", {read_configuration, 4000, 1 << 20}},
+        {"events", {read_events, 1, 1 << 12}},
+        {"idx", {read_idx, 5 * 1032, 1 << 17}},
+        {"npy", {read_npy, 8, 1 << 14}},
+        {"omniglot", {read_omniglot, 14 * 1032, 1 << 17}},
+        {"png", {read_png, 14 * 1032, 1 << 19}},
+#ifdef ENGRAM_RPC
+        {"requests", {read_requests, 4000, 8 << 20}},
+#endif
+        {"safetensors", {read_safetensors, 40, 1 << 14}}};
     return all;
 }
 

@@ -14,7 +14,7 @@
 namespace {
 
 using namespace engram;
-using namespace engram::wire;
+using namespace engram::world_messages;
 
 rpc::TensorSpec spec(const char* name, rpc::DataType type, std::initializer_list<int> shape = {}) {
     rpc::TensorSpec s;

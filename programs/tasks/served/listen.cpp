@@ -24,9 +24,9 @@ namespace engram {
 
 namespace {
 
-namespace wire = dm_env_rpc::v1;
+namespace rpc = dm_env_rpc::v1;
 
-using reactor = grpc::ServerBidiReactor<wire::EnvironmentRequest, wire::EnvironmentResponse>;
+using reactor = grpc::ServerBidiReactor<rpc::EnvironmentRequest, rpc::EnvironmentResponse>;
 
 /// A thread for requests that take long: making a world draws its images. Threads that answer steps do not wait for it.
 class slow_lane {
@@ -89,8 +89,8 @@ private:
     std::atomic<int>& streams_;
     slow_lane& slow_;
     served_stream client_;
-    wire::EnvironmentRequest request_;
-    wire::EnvironmentResponse response_;
+    rpc::EnvironmentRequest request_;
+    rpc::EnvironmentResponse response_;
 };
 
 /// A client that is one too many.
@@ -109,7 +109,7 @@ private:
     std::atomic<int>& streams_;
 };
 
-class service final : public wire::Environment::CallbackService {
+class service final : public rpc::Environment::CallbackService {
 public:
     service(served_worlds& worlds, int clients) : worlds_(worlds), most_(clients) {}
 

@@ -19,7 +19,7 @@
 
 namespace engram {
 
-namespace wire = dm_env_rpc::v1;
+namespace rpc = dm_env_rpc::v1;
 
 namespace {
 
@@ -63,7 +63,7 @@ struct sent_value {
 constexpr const char* kinds[]{"an integer", "a number", "true or false", "a text"};
 
 /// The one element of a tensor.
-sent_value only_element(const std::string& what, const wire::Tensor& tensor) {
+sent_value only_element(const std::string& what, const rpc::Tensor& tensor) {
     for (const int extent : tensor.shape())
         demand(extent == 1 || extent == -1, refused_for::invalid_argument, what,
                ": expected one value, got a shape with ", extent);
@@ -75,27 +75,27 @@ sent_value only_element(const std::string& what, const wire::Tensor& tensor) {
         return sent_value{sent_value::integer, fmt::format("{}", one(array))};
     };
     switch (tensor.payload_case()) {
-        case wire::Tensor::kInt8S:
+        case rpc::Tensor::kInt8S:
             return {sent_value::integer,
                     fmt::format("{}", static_cast<int>(static_cast<signed char>(one(tensor.int8s().array()))))};
-        case wire::Tensor::kUint8S:
+        case rpc::Tensor::kUint8S:
             return {sent_value::integer,
                     fmt::format("{}", static_cast<int>(static_cast<unsigned char>(one(tensor.uint8s().array()))))};
-        case wire::Tensor::kInt32S:
+        case rpc::Tensor::kInt32S:
             return integer(tensor.int32s().array());
-        case wire::Tensor::kInt64S:
+        case rpc::Tensor::kInt64S:
             return integer(tensor.int64s().array());
-        case wire::Tensor::kUint32S:
+        case rpc::Tensor::kUint32S:
             return integer(tensor.uint32s().array());
-        case wire::Tensor::kUint64S:
+        case rpc::Tensor::kUint64S:
             return integer(tensor.uint64s().array());
-        case wire::Tensor::kFloats:
+        case rpc::Tensor::kFloats:
             return {sent_value::number, fmt::format("{}", one(tensor.floats().array()))};
-        case wire::Tensor::kDoubles:
+        case rpc::Tensor::kDoubles:
             return {sent_value::number, fmt::format("{}", one(tensor.doubles().array()))};
-        case wire::Tensor::kBools:
+        case rpc::Tensor::kBools:
             return {sent_value::flag, one(tensor.bools().array()) ? "true" : "false"};
-        case wire::Tensor::kStrings: {
+        case rpc::Tensor::kStrings: {
             const std::string sent = one(tensor.strings().array());
             demand(sent.size() <= longest_text, refused_for::invalid_argument, what, ": a text of ", sent.size(),
                    " bytes; expected ", longest_text, " at most");
@@ -106,7 +106,7 @@ sent_value only_element(const std::string& what, const wire::Tensor& tensor) {
     }
 }
 
-using sent_settings = google::protobuf::Map<std::string, wire::Tensor>;
+using sent_settings = google::protobuf::Map<std::string, rpc::Tensor>;
 
 /// Options that a client may not name: files are the server's.
 bool is_private(const std::string& option) {
@@ -197,7 +197,7 @@ struct setting_reader {
 
     std::string what(const std::string& name) const { return fmt::format("{}: setting '{}'", request, name); }
 
-    std::string expect(const std::string& name, const wire::Tensor& tensor, sent_value::kind type) const {
+    std::string expect(const std::string& name, const rpc::Tensor& tensor, sent_value::kind type) const {
         const sent_value value = only_element(what(name), tensor);
         demand(value.type == type, refused_for::invalid_argument, what(name), ": expected ", kinds[type], ", got ",
                kinds[value.type]);
@@ -205,7 +205,7 @@ struct setting_reader {
     }
 
     template <class Number>
-    Number whole(const std::string& name, const wire::Tensor& tensor) const {
+    Number whole(const std::string& name, const rpc::Tensor& tensor) const {
         const std::string text = expect(name, tensor, sent_value::integer);
         demand(text[0] != '-', refused_for::invalid_argument, what(name), ": expected 0 or more, got ", text);
         Number value{};
@@ -216,7 +216,7 @@ struct setting_reader {
 
     /// The text of an option of a task.
     template <setting_type T>
-    std::string option(const std::string& name, const wire::Tensor& tensor, const served_tasks& offered) const {
+    std::string option(const std::string& name, const rpc::Tensor& tensor, const served_tasks& offered) const {
         if constexpr (std::is_same_v<T, int>) {
             std::string text = expect(name, tensor, sent_value::integer);
             const int number = parse<int>(what(name), text), held = offered.options.stimulus_count;
@@ -305,49 +305,49 @@ std::string key_of(const served_settings& settings) {
     return key;
 }
 
-wire::TensorSpec* spec(google::protobuf::Map<google::protobuf::uint64, wire::TensorSpec>& all, std::uint64_t uid,
-                       const char* name, wire::DataType type) {
-    wire::TensorSpec& made = all[uid];
+rpc::TensorSpec* spec(google::protobuf::Map<google::protobuf::uint64, rpc::TensorSpec>& all, std::uint64_t uid,
+                      const char* name, rpc::DataType type) {
+    rpc::TensorSpec& made = all[uid];
     made.set_name(name);
     made.set_dtype(type);
     return &made;
 }
 
-void describe_specs(const task_info& info, wire::ActionObservationSpecs& specs) {
-    auto* action = spec(*specs.mutable_actions(), action_uid, "action", wire::INT32);
+void describe_specs(const task_info& info, rpc::ActionObservationSpecs& specs) {
+    auto* action = spec(*specs.mutable_actions(), action_uid, "action", rpc::INT32);
     action->mutable_min()->mutable_int32s()->add_array(0);
     action->mutable_max()->mutable_int32s()->add_array(info.actions - 1);
 
     auto& observations = *specs.mutable_observations();
     const auto& shape = info.observation;
     if (shows_image(info)) {
-        auto* image = spec(observations, seen_uid, "RGB_INTERLEAVED", wire::UINT8);
+        auto* image = spec(observations, seen_uid, "RGB_INTERLEAVED", rpc::UINT8);
         for (const int extent : {shape.height, shape.width, shape.channels}) image->add_shape(extent);
         image->mutable_min()->mutable_uint8s()->set_array(std::string(1, '\0'));
         image->mutable_max()->mutable_uint8s()->set_array(std::string(1, '\xff'));
     } else {
-        auto* numbers = spec(observations, seen_uid, "numbers", wire::FLOAT);
+        auto* numbers = spec(observations, seen_uid, "numbers", rpc::FLOAT);
         if (shape.height > 1 || shape.width > 1)
             for (const int extent : {shape.height, shape.width}) numbers->add_shape(extent);
         numbers->add_shape(shape.channels);
         numbers->mutable_min()->mutable_floats()->add_array(info.lowest);
         numbers->mutable_max()->mutable_floats()->add_array(info.highest);
     }
-    spec(observations, reward_uid, "reward", wire::FLOAT);
-    auto* discount = spec(observations, discount_uid, "discount", wire::FLOAT);
+    spec(observations, reward_uid, "reward", rpc::FLOAT);
+    auto* discount = spec(observations, discount_uid, "discount", rpc::FLOAT);
     discount->mutable_min()->mutable_floats()->add_array(0);
     discount->mutable_max()->mutable_floats()->add_array(1);
 }
 
 /// The action of a Step in a running episode.
-int action_of(const wire::StepRequest& asked, const task_info& info) {
+int action_of(const rpc::StepRequest& asked, const task_info& info) {
     constexpr auto bad = refused_for::invalid_argument;
     for (const auto& [uid, _] : asked.actions())
         demand(uid == action_uid, bad, "step: there is no action with the uid ", uid, "; expected ", action_uid);
     const auto found = asked.actions().find(action_uid);
     demand(found != asked.actions().end(), bad, "step: the action (uid ", action_uid, ") is missing");
-    const wire::Tensor& tensor = found->second;
-    demand(tensor.payload_case() == wire::Tensor::kInt32S, bad, "step: the action must be of the type int32");
+    const rpc::Tensor& tensor = found->second;
+    demand(tensor.payload_case() == rpc::Tensor::kInt32S, bad, "step: the action must be of the type int32");
     demand(tensor.shape_size() == 0, bad, "step: the action must be a scalar, got ", tensor.shape_size(),
            " dimensions");
     demand(tensor.int32s().array_size() == 1, bad, "step: the action must be one number, got ",
@@ -442,12 +442,12 @@ struct served_stream::requests {
         return {offered.task, offered.level, {}, {}, offered.options, {}};
     }
 
-    void create(const wire::CreateWorldRequest& asked, wire::CreateWorldResponse& said) {
+    void create(const rpc::CreateWorldRequest& asked, rpc::CreateWorldResponse& said) {
         const auto settings = settings_over(defaults(), "create_world", asked.settings(), self.worlds_.offered(), true);
         said.set_world_name(self.worlds_.create(settings, self.presence_)->name);
     }
 
-    void join(const wire::JoinWorldRequest& asked, wire::JoinWorldResponse& said) {
+    void join(const rpc::JoinWorldRequest& asked, rpc::JoinWorldResponse& said) {
         demand(!self.joined_, refused_for::state,
                "join_world: this stream has joined a world already; LeaveWorld first");
         for (const auto& [name, _] : asked.settings())
@@ -474,7 +474,7 @@ struct served_stream::requests {
         return *self.joined_;
     }
 
-    void step(const wire::StepRequest& asked, wire::StepResponse& said) {
+    void step(const rpc::StepRequest& asked, rpc::StepResponse& said) {
         served_world& world = joined("step");
         bool wanted[discount_uid + 1]{};
         for (const std::uint64_t uid : asked.requested_observations()) {
@@ -486,10 +486,10 @@ struct served_stream::requests {
         float reward = 0, discount = 1;
         if (!world.running) {
             world.begin();
-            said.set_state(wire::RUNNING);
+            said.set_state(rpc::RUNNING);
         } else if (world.interrupted) {
             world.running = world.interrupted = false;
-            said.set_state(wire::INTERRUPTED);
+            said.set_state(rpc::INTERRUPTED);
         } else {
             const outcome result = world.row->step(0, action_of(asked, world.info));
             reward = result.reward;
@@ -498,10 +498,10 @@ struct served_stream::requests {
                 discount = 0;
                 world.running = false;
                 world.fresh = true;
-                said.set_state(wire::TERMINATED);
+                said.set_state(rpc::TERMINATED);
             } else {
                 world.look();
-                said.set_state(wire::RUNNING);
+                said.set_state(rpc::RUNNING);
             }
         }
         auto& observations = *said.mutable_observations();
@@ -510,7 +510,7 @@ struct served_stream::requests {
         if (wanted[seen_uid]) show(world, observations[seen_uid]);
     }
 
-    static void show(const served_world& world, wire::Tensor& to) {
+    static void show(const served_world& world, rpc::Tensor& to) {
         const auto& shape = world.info.observation;
         if (shape.height > 1 || shape.width > 1) {
             to.add_shape(shape.height);
@@ -550,13 +550,13 @@ struct served_stream::requests {
             world.interrupted = world.running;
     }
 
-    void reset(const wire::ResetRequest& asked, wire::ResetResponse& said) {
+    void reset(const rpc::ResetRequest& asked, rpc::ResetResponse& said) {
         served_world& world = joined("reset");
         begin_anew(world, "reset", asked.settings(), true);
         describe_specs(world.info, *said.mutable_specs());
     }
 
-    void reset_world(const wire::ResetWorldRequest& asked) {
+    void reset_world(const rpc::ResetWorldRequest& asked) {
         const auto world = self.worlds_.find("reset_world", asked.world_name());
         begin_anew(*world, "reset_world", asked.settings(), world == self.joined_);
     }
@@ -568,7 +568,7 @@ served_stream::~served_stream() {
     requests{*this}.leave();
 }
 
-void served_stream::answer(const wire::EnvironmentRequest& request, wire::EnvironmentResponse& response) {
+void served_stream::answer(const rpc::EnvironmentRequest& request, rpc::EnvironmentResponse& response) {
     const auto refuse = [&](refused_for why, const std::string& sentence) {
         response.Clear();
         response.mutable_error()->set_code(static_cast<int>(why));
@@ -578,26 +578,26 @@ void served_stream::answer(const wire::EnvironmentRequest& request, wire::Enviro
     response.Clear();
     try {
         switch (request.payload_case()) {
-            case wire::EnvironmentRequest::kStep:
+            case rpc::EnvironmentRequest::kStep:
                 return to.step(request.step(), *response.mutable_step());
-            case wire::EnvironmentRequest::kCreateWorld:
+            case rpc::EnvironmentRequest::kCreateWorld:
                 return to.create(request.create_world(), *response.mutable_create_world());
-            case wire::EnvironmentRequest::kJoinWorld:
+            case rpc::EnvironmentRequest::kJoinWorld:
                 return to.join(request.join_world(), *response.mutable_join_world());
-            case wire::EnvironmentRequest::kReset:
+            case rpc::EnvironmentRequest::kReset:
                 return to.reset(request.reset(), *response.mutable_reset());
-            case wire::EnvironmentRequest::kResetWorld:
+            case rpc::EnvironmentRequest::kResetWorld:
                 response.mutable_reset_world();
                 return to.reset_world(request.reset_world());
-            case wire::EnvironmentRequest::kLeaveWorld:
+            case rpc::EnvironmentRequest::kLeaveWorld:
                 response.mutable_leave_world();
                 to.leave();
                 joined_ = nullptr;
                 return;
-            case wire::EnvironmentRequest::kDestroyWorld:
+            case rpc::EnvironmentRequest::kDestroyWorld:
                 response.mutable_destroy_world();
                 return worlds_.destroy(request.destroy_world().world_name());
-            case wire::EnvironmentRequest::kExtension:
+            case rpc::EnvironmentRequest::kExtension:
                 return refuse(refused_for::unimplemented, "extension: this server has none");
             default:
                 return refuse(refused_for::invalid_argument,
