@@ -290,6 +290,10 @@ TEST_CASE("wrong shapes and names are told when traced, with both shapes") {
     CHECK_THROWS_WITH_AS(map("gate", squared{}, x, g.input("y", 2)),
                          "gate: inputs of 3 and 2 columns do not go together; widths must be equal or 1", error);
     lstm_state<var<cpu<float>>> s{g.state("memory.c", 3), g.state("memory.h", 3)};
+    CHECK_THROWS_WITH_AS(g.input("x", 3), "graph: 'x' is the name of two inputs or states", error);
+    CHECK_THROWS_WITH_AS(g.state("x", 3), "graph: 'x' is the name of two inputs or states", error);
+    CHECK(g.named("memory.c").value == s.cell.value);
+    CHECK(g.named("lstm.gates").value < 0);
     const auto wide = g.input("wide", 4);
     CHECK_THROWS_WITH_AS(scan(g, s,
                               [&](auto& state) {

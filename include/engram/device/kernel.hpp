@@ -61,22 +61,10 @@ struct step_rows {
     ENGRAM_HD void put(std::ptrdiff_t r, std::ptrdiff_t c, Real v) const { give(row(r)[c], accumulate, v); }
 };
 
-/// The variable of that name; none if there is none.
-template <class Backend>
-var<Backend> named_value(graph<Backend>& g, const std::string& name) {
-    var<Backend> found;
-    for (std::size_t i = 0; i < g.values().size(); ++i)
-        if (g.values()[i].name == name) {
-            found.value = static_cast<int>(i);
-            found.width = g.values()[i].width;
-            found.owner = &g;
-        }
-    return found;
-}
-/// Where its numbers lie; null where the plan does not use them.
+/// Where the numbers of the input or state of this name lie; null where there is none or the plan does not use it.
 template <class Backend>
 operand<typename Backend::real> place_of(program<Backend>& p, graph<Backend>& g, const std::string& name) {
-    const var<Backend> v = named_value(g, name);
+    const var<Backend> v = g.named(name);
     return v.value < 0 ? operand<typename Backend::real>{} : p.on_device(v);
 }
 

@@ -301,7 +301,17 @@ public:
         s.leaving = leaving.value;
         values_[static_cast<std::size_t>(leaving.value)].rows_alike = false;  // an end of a state has all its rows
     }
-    void end_scan() { current_scan_ = -1; }
+    void end_scan() {
+        for (const carried_state& s : scans_.back()) {
+            const auto readers = std::count_if(operations_.begin(), operations_.end(), [&](const auto& op) {
+                return std::any_of(op->inputs.begin(), op->inputs.end(),
+                                   [&](const view& v) { return v.value == s.entering; });
+            });
+            require(readers <= 1 || !value(s.entering).own, "scan: '", info(s.initial).name,
+                    "' is a state of one operation, and ", readers, " read it");
+        }
+        current_scan_ = -1;
+    }
     bool is_fresh_body_value(const variable& v) const {
         const value_info& i = info(v);
         if (i.scan != current_scan_ || i.kind != value_info::origin::computed || i.width != v.width || v.detached ||
@@ -310,6 +320,18 @@ public:
         for (const carried_state& s : scans_.back())
             if (s.leaving == v.value) return false;
         return true;
+    }
+
+    /// The input or the state of this name; traced by no graph if there is none.
+    variable named(const std::string& name) {
+        variable v;
+        for (std::size_t i = 0; i < values_.size(); ++i)
+            if (found_by_name(values_[i].kind) && values_[i].name == name) {
+                v.value = static_cast<int>(i);
+                v.width = values_[i].width;
+                v.owner = this;
+            }
+        return v;
     }
 
     // --- what plans read ---
@@ -337,8 +359,15 @@ public:
     }
 
 private:
+    static bool found_by_name(value_info::origin kind) {
+        return kind == value_info::origin::input || kind == value_info::origin::persistent;
+    }
     variable add_value(const std::string& name, int width, extent rows, value_info::origin kind) {
         require(width > 0, name, ": a value needs at least one column, not ", width);
+        if (found_by_name(kind))
+            for (const value_info& v : values_)
+                require(v.name != name || !found_by_name(v.kind), "graph: '", name,
+                        "' is the name of two inputs or states");
         values_.push_back({name, width, rows, kind, current_scan_});
         variable v;
         v.value = static_cast<int>(values_.size()) - 1;

@@ -41,7 +41,7 @@ struct plan {
     std::vector<char> live;        // per operation
     std::vector<placement> place;  // per operation
     std::vector<int> stage;        // per operation of a scan: the time loop that it runs in, or ahead of
-    std::vector<char> chained;     // per operation in a time loop: it hangs on itself alone, and nothing there on it
+    std::vector<char> chained;     // per operation in a device's time loop: it hangs on itself alone, nothing on it
     std::vector<int> loop_of;      // per value: the time loop in which it comes to be, or -1
     std::vector<char> active;      // per value: has a gradient
     std::vector<char> backward;    // per operation: passes or makes a gradient

@@ -68,7 +68,7 @@ struct window_rows {
     static ENGRAM_HD void backward(auto row, const auto& o, settings s) {
         const int L = s.window, d = s.columns, here = place(o, L);
         const auto root = scale(o, d);
-        const auto written = static_cast<std::remove_cvref_t<decltype(root)>>(here);
+        const auto now_written = static_cast<std::remove_cvref_t<decltype(root)>>(here);
         // Of a score at some places, of their shares and of what y gets from them.
         const auto d_seen = [&](auto c) { return o.y.d ? o.y.d[c] : zero_of(o.y[c]); };
         const auto mean = row.sum(d, [&](auto c) { return d_seen(c) * o.y[c]; });
@@ -94,8 +94,8 @@ struct window_rows {
             d, L,
             [&](auto i, auto add) {
                 const auto score = slope(i);
-                const auto before = row.number(i) < written;
-                const auto after = row.number(i) > written;
+                const auto before = row.number(i) < now_written;
+                const auto after = row.number(i) > now_written;
                 for (int r = 0; r < 2 * d; ++r) {
                     if (r < d) add(r, score * o.next[i + r * L]);
                     const auto all = entry(r, i, score);

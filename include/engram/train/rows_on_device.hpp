@@ -47,7 +47,7 @@ public:
         ended_ = array<double>(static_cast<std::size_t>(unroll_.steps) * static_cast<std::size_t>(count));
         unroll_.ended = ended_.data();
         pair(unroll_.before, learner, "observation");
-        for (const auto& r : agent.records) pair(unroll_.after, learner, agent.g->info(r).name);
+        for (const auto& r : agent.records) pair(unroll_.after, actor_.program().on_device(r), learner.on_device(r));
         for (const auto& name : learner.state_names()) pair(unroll_.states, learner, name);
         for (const auto& name : peek_.state_names()) pair(shown_, peek_, name);
         for (const char* name : {"observation", "last_action", "last_reward", "reset"}) pair(shown_, peek_, name);
@@ -96,8 +96,10 @@ private:
 
     /// From where the actor has it to where another plan reads it, where both do.
     void pair(std::vector<rows_pair>& to, program<Backend>& into, const std::string& name) {
-        const operand<real> a = place_of(actor_.program(), *agent_->g, name), b = place_of(into, *agent_->g, name);
-        if (a && b) to.emplace_back(a, b);
+        pair(to, place_of(actor_.program(), *agent_->g, name), place_of(into, *agent_->g, name));
+    }
+    static void pair(std::vector<rows_pair>& to, const operand<real>& from, const operand<real>& into) {
+        if (from && into) to.emplace_back(from, into);
     }
     void copy_rows(const operand<real>& from, const operand<real>& into) {
         send_rows(peek_.executor(), from, into, batch_, false);

@@ -136,4 +136,11 @@ TEST_CASE("a state of one map is read by no other, not spread, and cleared once"
     const std::string sentence = " is spread, or cleared at other steps than the states beside it";
     CHECK_THROWS_WITH_AS(map("sum", add{}, first.spread(2), wide), ("sum: 'first'" + sentence).c_str(), error);
     CHECK_THROWS_WITH_AS(map("sum", add{}, first, second), ("sum: 'first'" + sentence).c_str(), error);
+    const auto reads_twice = [&](auto& now) {
+        reset_rows(now, reset);
+        now = {map("re", times{}, wide, now.re), map("im", add{}, map("read", times{}, now.re, wide), wide)};
+        return now.im;
+    };
+    CHECK_THROWS_WITH_AS(scan(g, complex_state<var<cpu<double>>>{g.own_state("re", 8), g.state("im", 8)}, reads_twice),
+                         "scan: 're' is a state of one operation, and 2 read it", error);
 }
