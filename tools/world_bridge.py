@@ -196,18 +196,23 @@ def wrap_onehot(parts, _):
     return [part for part, _ in made], lambda values: [turn(value) for (_, turn), value in zip(made, values)]
 
 
-def wrap_scale(parts, by):
-    if not re.fullmatch(r"[0-9.]+(e-?[0-9]+)?", by) or not float(by) > 0:
-        raise Refused(f"--wrap scale: '{by}' is not a positive number")
+def positive(wrap, text):
+    if not re.fullmatch(r"[0-9.]+(e-?[0-9]+)?", text) or not float(text) > 0:
+        raise Refused(f"--wrap {wrap}: '{text}' is not a positive number")
+    return float(text)
+
+
+def wrap_scale(parts, text):
+    by = positive("scale", text)
 
     def scaled(part):
         if part.is_text:
             return part
-        low, high = (None, None) if part.low is None else (part.low / float(by), part.high / float(by))
+        low, high = (None, None) if part.low is None else (part.low / by, part.high / by)
         return bounded(part.name, part.path, np.float32, part.shape, low, high)
 
     new = [scaled(part) for part in parts]
-    return new, lambda values: [v if p.is_text else np.asarray(v, np.float32) / float(by) for p, v in zip(new, values)]
+    return new, lambda values: [v if p.is_text else np.asarray(v, np.float32) / by for p, v in zip(new, values)]
 
 
 def wrap_flat(parts, _):
@@ -259,7 +264,8 @@ def wrap_image(parts, size):
 
 
 WRAPS = {"only": wrap_only, "onehot": wrap_onehot, "scale": wrap_scale, "flat": wrap_flat, "image": wrap_image}
-VALUED = {"only": True, "scale": True, "image": None, "onehot": False, "flat": False, "joint": False}
+VALUED = {"only": True, "scale": True, "image": None, "onehot": False, "flat": False, "joint": False,
+          "reward": True}
 
 
 def check_wrap(text):
@@ -406,13 +412,15 @@ class Row:
         try:
             self.view, self.turns = parts_of(self.env.observation_space, "observation"), []
             self.source = list(self.view)
-            self.takes, self.joint = parts_of(self.env.action_space, "action"), None
+            self.takes, self.joint, self.reward_by = parts_of(self.env.action_space, "action"), None, 1.0
             if not self.takes:
                 raise Refused(f"{name} takes no action")
             for wrap in settings["wrap"]:
                 which, _, value = wrap.partition("=")
                 if which == "joint":
                     self.join_actions()
+                elif which == "reward":
+                    self.reward_by = positive(which, value)
                 elif ":" not in which:
                     self.view, turn = WRAPS[which](self.view, value)
                     self.turns.append(turn)
@@ -472,7 +480,7 @@ class Row:
                 raise ValueError(f"observation '{part.name}' has shape {list(np.shape(value))}, expected {list(part.shape)}")
         if not math.isfinite(float(reward)):
             raise ValueError(f"the reward is {reward}")
-        self.values = values + [float(reward), discount]
+        self.values = values + [float(reward) / self.reward_by, discount]
 
     def step(self, request, interrupted=False):
         for uid in request.requested_observations:
@@ -831,7 +839,7 @@ def arguments_of(words):
                         help="import it first: it registers environments")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an argument of the environment")
     parser.add_argument("--wrap", action="append", default=[], metavar="NAME",
-                        help="in their order: only=A,B  onehot  scale=K  flat  image[=HxW]  joint  module:Class")
+                        help="in their order: only=A,B  onehot  scale=K  flat  image[=HxW]  joint  reward=K  module:Class")
     parser.add_argument("--processes", action="store_true", help="every environment in a process of its own")
     parser.add_argument("--clients", type=int, default=256, help="streams at once")
     parser.add_argument("--worlds", type=int, default=1024, help="worlds at once")
