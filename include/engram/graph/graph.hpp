@@ -139,7 +139,7 @@ struct value_info {
     int scan = -1;            // the scan whose body made it
     bool rows_alike = false;  // made of parameters alone: every row has the same numbers, and the host keeps one
     bool own = false;         // a state that one operation alone reads, clears and leaves
-    bool masked = false;      // a state of which nothing is read but what the episode has written: never cleared
+    bool uncleared = false;   // a state that stays as it is where an episode begins, until a memory fills it itself
 };
 
 /// A carried state of a scan: what it starts from, what a step sees, what a step leaves.
@@ -206,10 +206,11 @@ public:
         return v;
     }
 
-    /// A state that is not cleared where an episode begins: whoever reads it knows what was written since.
-    variable masked_state(const std::string& name, int width) {
+    /// A state that is not cleared where an episode begins: whoever reads it knows what was written since, or its
+    /// memory fills it (`forget`).
+    variable uncleared_state(const std::string& name, int width) {
         const variable v = state(name, width);
-        values_[static_cast<std::size_t>(v.value)].masked = true;
+        values_[static_cast<std::size_t>(v.value)].uncleared = true;
         return v;
     }
 
@@ -289,7 +290,7 @@ public:
         const variable entering =
             add_value(info(from).name + ".entering", from.width, extent::sequence, value_info::origin::entering);
         values_[static_cast<std::size_t>(entering.value)].own = info(from).own;
-        values_[static_cast<std::size_t>(entering.value)].masked = info(from).masked;
+        values_[static_cast<std::size_t>(entering.value)].uncleared = info(from).uncleared;
         scans_.back().push_back({from, entering.value});
         return entering;
     }

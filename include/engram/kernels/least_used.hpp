@@ -66,24 +66,40 @@ void joint_cosine_gradient(const Real* memory, int N, int W, const Real* keys, i
     }
 }
 
+template <class Real>
+Real smallest(const Real* x, int count) {
+    using P = pack<Real>;
+    P least(std::numeric_limits<Real>::infinity());
+    int n = 0;
+    for (; n + P::width <= count; n += P::width) least = min(P::load(x + n), least);
+    Real each[P::width];
+    least.store(each);
+    Real all = *std::min_element(each, each + P::width);
+    for (; n < count; ++n) all = std::min(x[n], all);
+    return all;
+}
+
 /// marks [count, N]: row r has its one at the slot of the (r + 1)-th smallest usage [N]. A usage that is not a number
 /// counts as the largest.
 template <class Real>
 void mark_least_used(const Real* usage, int N, int count, Real* marks) {
-    const auto rank = [usage](int n) {
-        return usage[n] == usage[n] ? usage[n] : std::numeric_limits<Real>::infinity();
-    };
-    int last = -1;
+    constexpr Real largest = std::numeric_limits<Real>::infinity();
+    const auto row_of = [&](int r) { return marks + std::ptrdiff_t(r) * N; };
+    // Until its turn comes the last row holds the usages of slots that have no mark yet.
+    Real* left = row_of(count - 1);
+    for (int n = 0; n < N; ++n) left[n] = usage[n] == usage[n] ? usage[n] : largest;
     for (int r = 0; r < count; ++r) {
-        int best = -1;
-        for (int n = 0; n < N; ++n) {
-            const bool follows = last < 0 || rank(n) > rank(last) || (rank(n) == rank(last) && n > last);
-            if (follows && (best < 0 || rank(n) < rank(best))) best = n;
-        }
-        Real* row = marks + std::ptrdiff_t(r) * N;
-        std::fill_n(row, N, Real(0));
-        row[best] = 1;
-        last = best;
+        const Real least = smallest(left, N);
+        const auto marked = [&](int n) {
+            for (int before = 0; before < r; ++before)
+                if (row_of(before)[n] == 1) return true;
+            return false;
+        };
+        int best = 0;
+        while (left[best] != least || (least == largest && marked(best))) ++best;
+        left[best] = largest;
+        std::fill_n(row_of(r), N, Real(0));
+        row_of(r)[best] = 1;
     }
 }
 

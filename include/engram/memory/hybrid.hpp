@@ -156,7 +156,7 @@ struct hybrid {
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s, memory_sizes z) {
         if (s.dense() == 0) return {};
-        state<var<Backend>> all{{g.masked_state("ring", s.slots * value_width(s, z))}, {g.state("written", 1)}, {}};
+        state<var<Backend>> all{{g.uncleared_state("ring", s.slots * value_width(s, z))}, {g.state("written", 1)}, {}};
         if (s.has("after")) all.followed = {g.state("followed", s.heads * s.slots)};
         return all;
     }

@@ -70,7 +70,7 @@ struct introspection {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s, memory_sizes z) {
-        return {g.masked_state("ring", s.slots * z.observed), g.state("written", 1)};
+        return {g.uncleared_state("ring", s.slots * z.observed), g.state("written", 1)};
     }
     /// A memory is empty when nothing was written, which a reset has made of it already.
     template <class Var>

@@ -84,8 +84,8 @@ struct lru_access {
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s, memory_sizes) {
-        return {g.state("memory", s.slots * s.word), g.state("usage", s.slots),
-                g.state("read_weight", s.heads * s.slots), g.state("write_weight", s.heads * s.slots)};
+        return {g.uncleared_state("memory", s.slots * s.word), g.uncleared_state("usage", s.slots),
+                g.uncleared_state("read_weight", s.heads * s.slots), g.state("write_weight", s.heads * s.slots)};
     }
     template <class Backend>
     static void forget(const weights& w, const var<Backend>& reset, state<var<Backend>>& now) {

@@ -28,6 +28,7 @@
 #include <engram/memory/interface.hpp>
 #include <engram/operations/affine.hpp>
 #include <engram/operations/concatenate.hpp>
+#include <engram/operations/learnt_row.hpp>
 #include <engram/operations/ntm_address.hpp>
 #include <engram/operations/pick.hpp>
 
@@ -59,7 +60,7 @@ struct ntm {
     };
     struct weights {
         linear read, write;
-        linear start;  // the weight [1, N * W] alone, and only if it is learned
+        parameter start;  // [1, N * W], if it is learned
         bool focus;
         int slots;
     };
@@ -80,21 +81,24 @@ struct ntm {
         w.read = g.declare_linear("read", inputs, s.read_heads * (s.word + ntm_address_columns));
         w.write = g.declare_linear("write", inputs, s.write_heads * (3 * s.word + ntm_address_columns));
         if (s.start == "learned")
-            w.start.weight = g.declare("start", 1, s.slots * s.word,
-                                       initial::fan_in<real>(1 / std::sqrt(static_cast<double>(s.slots + s.word))));
+            w.start = g.declare("start", 1, s.slots * s.word,
+                                initial::fan_in<real>(1 / std::sqrt(static_cast<double>(s.slots + s.word))));
         return w;
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s, memory_sizes) {
-        return {g.state("memory", s.slots * s.word), g.state("read_weight", s.read_heads * s.slots),
-                g.state("write_weight", s.write_heads * s.slots)};
+        const auto weight = [&](const char* name, int heads) {
+            return s.focus == "first" ? g.uncleared_state(name, heads * s.slots) : g.state(name, heads * s.slots);
+        };
+        return {g.uncleared_state("memory", s.slots * s.word), weight("read_weight", s.read_heads),
+                weight("write_weight", s.write_heads)};
     }
     template <class Backend>
     static void forget(const weights& w, const var<Backend>& reset, state<var<Backend>>& now) {
-        if (w.start.weight.id < 0)
+        if (w.start.id < 0)
             now.memory = map("start", fill_on_reset{}, reset, now.memory);
         else
-            now.memory = map("begin", take_on_reset{}, reset, affine("start", reset, w.start), now.memory);
+            now.memory = map("begin", take_on_reset{}, reset, learnt_row("start", reset, w.start), now.memory);
         if (!w.focus) return;
         const auto first = one_hot("first", map("begins", slot_on_reset{}, reset), w.slots);
         for (auto* weight : {&now.read_weight, &now.write_weight}) {

@@ -193,13 +193,13 @@ concept learner_policy = claims<P, learner_role> && has_settings<P> &&(can_learn
 
 /// Clears every variable of a state at the rows whose episode begins with this step. Within a list, such as layers,
 /// what lies side by side is cleared together and nothing else: the plan tells apart what operations do not tie
-/// together. An operation's own state is cleared by that operation, and a masked one by nobody.
+/// together. An operation's own state is cleared by that operation, an uncleared one by its memory, or by nobody.
 template <class State, class Var>
 void reset_rows(State& state, const Var& reset) {
     std::vector<std::string> groups;
     for_each_leaf(state, "", [&](const std::string& path, const Var& leaf) {
         const auto& info = leaf.owner->info(leaf);
-        groups.push_back(info.own || info.masked ? path : element_of(path));
+        groups.push_back(info.own || info.uncleared ? path : element_of(path));
     });
     const std::vector<Var> leaves = flatten<Var>(state);
     std::vector<Var> cleared;
@@ -207,7 +207,7 @@ void reset_rows(State& state, const Var& reset) {
         std::vector<Var> together;
         for (; last < leaves.size() && groups[last] == groups[first]; ++last) together.push_back(leaves[last]);
         const auto& info = leaves[first].owner->info(leaves[first]);
-        if (info.own || info.masked) {
+        if (info.own || info.uncleared) {
             cleared.push_back(leaves[first]);
             if (info.own) cleared.back().reset = reset.value;
             continue;

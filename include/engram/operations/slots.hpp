@@ -9,7 +9,7 @@
 //
 // `written` counts writes: with it attention covers the slots written so far, and content goes to slot `written` mod L,
 // over what is oldest. Nothing is read of a slot that was not written since the count was zero, so such a memory may be
-// a state that nobody clears (graph::masked_state), and in a time loop it is written where it stands. Weights go by
+// a state that nobody clears (graph::uncleared_state), and in a time loop it is written where it stands. Weights go by
 // slot, or by age: weight 0 is that of the newest write. Gradients go on to all inputs but `written`. For every head
 //
 //   w_i = s_i / sum_j s_j over the first `valid` slots, 0 elsewhere;  s = softplus(x), or s = exp(x) (softmax)

@@ -246,7 +246,7 @@ struct fed_back {
         const auto logits = g.declare_linear("logits", 3 + R * W, R * L);
         linear content;
         if (!constant) content = g.declare_linear("content", 3 + R * W, W);
-        const looking_state<var<backend>> start{g.masked_state("ring", L * W), g.state("written", 1),
+        const looking_state<var<backend>> start{g.uncleared_state("ring", L * W), g.state("written", 1),
                                                 g.state("seen", R * W)};
         read = scan(g, start, [&](auto& s) {
             reset_rows(s, reset);
