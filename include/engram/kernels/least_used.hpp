@@ -66,6 +66,7 @@ void joint_cosine_gradient(const Real* memory, int N, int W, const Real* keys, i
     }
 }
 
+/// The smallest of `count` numbers; infinite if there are none.
 template <class Real>
 Real smallest(const Real* x, int count) {
     using P = pack<Real>;
