@@ -197,9 +197,13 @@ def wrap_onehot(parts, _):
 
 
 def positive(wrap, text):
-    if not re.fullmatch(r"[0-9.]+(e-?[0-9]+)?", text) or not float(text) > 0:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not 0 < number < math.inf:
         raise Refused(f"--wrap {wrap}: '{text}' is not a positive number")
-    return float(text)
+    return number
 
 
 def wrap_scale(parts, text):
@@ -420,7 +424,7 @@ class Row:
                 if which == "joint":
                     self.join_actions()
                 elif which == "reward":
-                    self.reward_by = positive(which, value)
+                    self.reward_by *= positive(which, value)
                 elif ":" not in which:
                     self.view, turn = WRAPS[which](self.view, value)
                     self.turns.append(turn)
@@ -478,9 +482,10 @@ class Row:
         for part, value in zip(self.view, values):
             if not part.is_text and np.shape(value) != part.shape:
                 raise ValueError(f"observation '{part.name}' has shape {list(np.shape(value))}, expected {list(part.shape)}")
-        if not math.isfinite(float(reward)):
+        reward = float(reward) / self.reward_by
+        if not math.isfinite(reward):
             raise ValueError(f"the reward is {reward}")
-        self.values = values + [float(reward) / self.reward_by, discount]
+        self.values = values + [reward, discount]
 
     def step(self, request, interrupted=False):
         for uid in request.requested_observations:

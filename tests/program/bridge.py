@@ -163,7 +163,7 @@ class EverySpace(unittest.TestCase):
         mean = env.last["p"].reshape(2, 2, 3, 2, 3).mean((1, 3))
         self.assertLessEqual(np.abs(seen["p"] - mean).max(), 0.51)
         np.testing.assert_array_equal(step(row_of(env, "image"))["p"], env.last["p"])
-        row = row_of(env, "reward=4")
+        row = row_of(env, "reward=2", "reward=2")
         step(row)
         self.assertEqual(step(row, action=tensor_utils.pack_tensor(0, dtype=np.int32))["reward"], 0.25)
         for old, new in ((210, 84), (240, 72), (5, 7), (6, 6)):
@@ -173,7 +173,8 @@ class EverySpace(unittest.TestCase):
             np.testing.assert_allclose(shares.sum(1), 1, rtol=1e-5)
             np.testing.assert_allclose(shares.sum(0), new / old, rtol=1e-5)  # every pixel counts alike
         for wrong, sentence in (("only=x", "no observation 'x', expected d, p, t"), ("image=0x3", "no size"),
-                                ("scale=-1", "not a positive number"), ("reward=0", "--wrap reward: '0' is not a positive")):
+                                ("scale=-1", "not a positive number"), ("reward=0", "--wrap reward: '0' is not a positive"),
+                                ("reward=1..2", "not a positive number"), ("scale=1e999", "not a positive number")):
             with self.assertRaisesRegex(bridge.Refused, sentence):
                 row_of(env, wrong)
 

@@ -145,6 +145,21 @@ TEST_CASE("an action that the world's type cannot hold is refused") {
     CHECK_THROWS_WITH_AS((void)read_specs(all, {}, "w"), "w: action 'do' of -3 is no UINT8", error);
 }
 
+TEST_CASE("one bound stands for every number, and discrete actions are whole") {
+    auto all = specs(false);
+    auto& action = (*all.mutable_actions())[9];
+    action = spec("do", rpc::DOUBLE, {3});
+    action.mutable_min()->mutable_doubles()->add_array(-1);
+    action.mutable_max()->mutable_doubles()->add_array(1);
+    CHECK(read_specs(all, {{}, {{0, -1, 1}}}, "w").actions.rows[0] == std::vector<double>{0, -1, 1});
+    CHECK_THROWS_WITH_AS((void)read_specs(all, {{}, {{0, 0, 2}}}, "w"),
+                         "--actions: line 1 says 2 for 'do', which w bounds by -1 and 1", error);
+    action = spec("do", rpc::INT32);
+    action.mutable_min()->mutable_doubles()->add_array(0.5);
+    action.mutable_max()->mutable_doubles()->add_array(3);
+    CHECK_THROWS_WITH_AS((void)read_specs(all, {}, "w"), doctest::Contains("which are whole numbers"), error);
+}
+
 TEST_CASE("sizes that nobody can hold are refused before anything is reserved") {
     const auto refused = [](const rpc::TensorSpec& s, const char* part) {
         auto all = specs(false);
