@@ -36,6 +36,23 @@ TEST_CASE("a stream is the sequence of its blocks") {
     }
 }
 
+TEST_CASE("words filled at once are those of one after the other, and leave the same stream") {
+    for (int before = 0; before < 9; ++before)
+        for (const int count : {0, 1, 2, 3, 4, 5, 26, 29, 31, 32, 33, 64, 104}) {
+            CAPTURE(before);
+            CAPTURE(count);
+            philox one_by_one(7, engram::stream_id("environment", 3));
+            for (int i = 0; i < before; ++i) one_by_one.next();
+            philox at_once = one_by_one;
+            std::vector<std::uint32_t> words(static_cast<std::size_t>(count));
+            at_once.fill(words.data(), count);
+            int unlike = 0;
+            for (const auto word : words) unlike += one_by_one.next() != word;
+            CHECK(unlike == 0);
+            CHECK(std::memcmp(&one_by_one, &at_once, sizeof(philox)) == 0);
+        }
+}
+
 TEST_CASE("a copy continues where the original stands") {
     philox random(1, 2);
     for (int i = 0; i < 5; ++i) random.next();

@@ -26,7 +26,8 @@ struct autoencode : game<autoencode> {
         const int n = size(level);
         const bool asked = time + 1 >= n, right = asked && action == oracle();
         take(action);
-        return {asked ? (right ? 1.0f : -1.0f) / static_cast<float>(n) : 0.0f, time == 2 * n - 1};
+        // By arithmetic: nobody can predict a branch on it.
+        return {static_cast<float>(2 * right - asked) / static_cast<float>(n), time == 2 * n - 1};
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {

@@ -35,8 +35,10 @@ struct card_stack {
     ENGRAM_HD_CALL void shuffle(philox& random, int count) {
         for (int i = 0, kind = 0; i < count; ++i, kind = kind + 1 == deck_size ? 0 : kind + 1)
             card[i] = static_cast<std::uint8_t>(kind);
+        std::uint32_t words[deck_size * Decks / 2];
+        random.fill(words, count / 2);
         for (int i = count - 1; i > 0; i -= 2) {
-            const std::uint64_t first = std::uint64_t{random.next()} * static_cast<std::uint32_t>(i + 1);
+            const std::uint64_t first = std::uint64_t{words[(count - 1 - i) / 2]} * static_cast<std::uint32_t>(i + 1);
             const std::uint64_t second = (first & 0xFFFFFFFFu) * static_cast<std::uint32_t>(i);
             exchange(i, static_cast<int>(first >> 32));
             exchange(i - 1, static_cast<int>(second >> 32));

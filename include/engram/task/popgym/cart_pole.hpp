@@ -68,13 +68,15 @@ struct cart_pole : game<cart_pole<Noisy>> {
     /// One step of 0.02 s; whether it failed.
     ENGRAM_HD_CALL bool push(double force) {
         constexpr double gravity = 9.8, pole = 0.1, total = pole + 1.0, half = 0.5, pole_length = pole * half;
+        constexpr double lighter = 1 / total;  // a product where the equations divide by the mass
         const double x = place.value(), v = speed.value(), a = angle.value(), w = turning.value();
         const double c = std::cos(a), s = std::sin(a);
-        const double pushed = (force + pole_length * (w * w) * s) / total;
-        const double turned = (gravity * s - c * pushed) / (half * (4.0 / 3.0 - pole * (c * c) / total));
-        const double moved = pushed - pole_length * turned * c / total;
-        place = x + dt * v, speed = v + dt * moved, angle = a + dt * w, turning = w + dt * turned;
-        return std::fabs(place.value()) > fails_at || std::fabs(angle.value()) > falls_at;
+        const double pushed = (force + pole_length * (w * w) * s) * lighter;
+        const double turned = (gravity * s - c * pushed) / (half * (4.0 / 3.0 - pole * (c * c) * lighter));
+        const double moved = pushed - pole_length * turned * c * lighter;
+        const double to = x + dt * v, leans = a + dt * w;
+        place = to, speed = v + dt * moved, angle = leans, turning = w + dt * turned;
+        return std::fabs(to) > fails_at || std::fabs(leans) > falls_at;
     }
 
 private:

@@ -54,12 +54,12 @@ struct concentration : game<concentration> {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {
-        const int n = size(level), width = kinds(level) + 1;
         writer out = clear(numbers);
-        for (int i = 0; i < n; ++i) out.one_hot(open[i] ? kind_of(i) : width - 1, width);
-        for (const std::int32_t i : seen)
-            if (i >= 0) numbers[i * width + width - 1] = 0, numbers[i * width + kind_of(i)] = 1;
-        echo(out, n);
+        if (level.difficulty == 2)
+            show<ranks>(out, [this](int i) { return rank_of(cards[i]); });
+        else
+            show<2>(out, [this](int i) { return colour_of(cards[i]); });
+        echo(out, size(level));
     }
 
     int oracle() const {
@@ -89,6 +89,21 @@ struct concentration : game<concentration> {
     ENGRAM_HD static int kinds(setting s) { return s.of(2, 2, ranks); }
     /// Of the card at a place.
     ENGRAM_HD int kind_of(int i) const { return level.difficulty == 2 ? rank_of(cards[i]) : colour_of(cards[i]); }
+
+private:
+    /// All cards, and those of this try as if they were open. The number of kinds is a constant, so that a card's place
+    /// among the numbers is one as well.
+    template <int Kinds, class Kind>
+    ENGRAM_HD void show(writer& out, Kind kind) const {
+        constexpr int width = Kinds + 1;
+        const int n = size(level);
+        std::int32_t ones[2 * deck_size];  // found by packs and by arithmetic: nobody can predict which cards are open
+        for (int i = 0; i < n; ++i) ones[i] = i * width + Kinds - open[i] * (Kinds - kind(i));
+        for (int i = 0; i < n; ++i) out.at[ones[i]] = 1;
+        for (const std::int32_t i : seen)
+            if (i >= 0) out.at[i * width + Kinds] = 0, out.at[i * width + kind(i)] = 1;
+        out.at += n * width;
+    }
 };
 
 static_assert(environment<concentration>);

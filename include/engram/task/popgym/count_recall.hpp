@@ -39,7 +39,7 @@ struct count_recall : game<count_recall> {
         const bool right = action == counts[kind_of(queries[time])];
         take(action);
         ++counts[kind_of(values[time])];
-        return {(right ? 1.0f : -1.0f) / static_cast<float>(longest), time == longest};
+        return {static_cast<float>(2 * right - 1) / static_cast<float>(longest), time == longest};
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* numbers) const {
