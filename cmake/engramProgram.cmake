@@ -33,9 +33,9 @@ function(engram_use_program)
   list(REMOVE_ITEM sources ${instances})
   add_library(engram_compiled STATIC EXCLUDE_FROM_ALL ${instances})
   # Rules of games are chains of few numbers. g++ packs those that lie side by side for a store or a sum and takes them
-  # apart again in the next step: half of a cart pole's time.
+  # apart again in the next step: half of a cart pole's time. Whoever embeds engram says their own flags.
   set_source_files_properties("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../programs/environments.cpp" PROPERTIES COMPILE_OPTIONS
-    "$<$<CXX_COMPILER_ID:GNU>:-fno-tree-slp-vectorize>")
+    "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<TARGET_EXISTS:engram_build_flags>>:-fno-tree-slp-vectorize>")
   target_compile_definitions(engram_compiled INTERFACE ENGRAM_COMPILED_JSON)
   target_link_libraries(engram_compiled PUBLIC engram::engram PRIVATE $<TARGET_NAME_IF_EXISTS:engram_build_flags>)
   add_library(engram_program STATIC EXCLUDE_FROM_ALL ${sources})
