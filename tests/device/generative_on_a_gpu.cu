@@ -13,7 +13,7 @@ namespace {
 
 template <class Memory>
 void gpu_equals_emulation() {
-    device_test::gpu_equals_emulation<device_test::generative<Memory>>(device_test::small<Memory>());
+    device_test::gpu_equals_emulation<device_test::generative<Memory>>(device_test::small<Memory>(), 1e-6);
 }
 
 }  // namespace

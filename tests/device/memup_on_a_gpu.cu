@@ -15,6 +15,7 @@ TEST_CASE("updates of MemUP on a GPU equal those of its emulation, with two thre
         host.iterate(12);
         device.iterate(12);
         CHECK(difference(host, device) < 1e-8);
-        CHECK(device.t.take_window().chosen_loss == doctest::Approx(host.t.take_window().chosen_loss).epsilon(1e-8));
+        CHECK(device.t.take_window()["chosen_loss"] ==
+              doctest::Approx(host.t.take_window()["chosen_loss"]).epsilon(1e-8));
     }
 }

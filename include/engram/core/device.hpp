@@ -7,7 +7,8 @@
 // vectorises a functor called on packs or duals (measured: 20 times slower). ENGRAM_HD_CALL marks those that are called
 // instead, on both: the longer parts of environments, of which every inlined copy would be compiled anew (measured: the
 // registry of tasks in 50 s instead of 10). ENGRAM_SIMD marks what handles the host's vector registers, which nvcc
-// refuses in device code.
+// refuses in device code. ENGRAM_UNROLL: the loop behind it counts to a constant and its arrays are to lie in
+// registers.
 
 #include <engram/version.hpp>
 
@@ -15,10 +16,12 @@
 #define ENGRAM_HD __host__ __device__ __forceinline__
 #define ENGRAM_HD_CALL __host__ __device__ __noinline__ inline
 #define ENGRAM_SIMD __attribute__((always_inline)) inline
+#define ENGRAM_UNROLL _Pragma("unroll")
 #else
 #define ENGRAM_HD __attribute__((always_inline)) inline
 #define ENGRAM_HD_CALL __attribute__((noinline)) inline
 #define ENGRAM_SIMD ENGRAM_HD
+#define ENGRAM_UNROLL
 #endif
 
 namespace engram {

@@ -12,6 +12,7 @@
 namespace engram {
 
 struct cleared_rows {
+    static constexpr int lanes = 256;
     using settings = no_settings;
     template <class Real>
     struct operands {

@@ -30,6 +30,7 @@
 //   puts_back = true            backward undoes what forward did to its first input where its last output lies there,
 //   and
 //                               is called also where no input wants a gradient
+//   lanes = 256                 of a device's block, where rows are wide and nothing is summed up; without it 32
 //   whole_column = true         its row is a column of the unroll: inputs and outputs are [T, B, 1], seen as one row of
 //                               T B numbers, a step after the other
 //
@@ -100,6 +101,15 @@ template <class Body>
         Body::whole_column;
     }
 inline constexpr bool of_a_column<Body> = Body::whole_column;
+
+/// Lanes of a device's block.
+template <class Body>
+inline constexpr int lanes_of_rows = of_a_column<Body> ? 256 : 32;
+template <class Body>
+    requires requires {
+        Body::lanes;
+    }
+inline constexpr int lanes_of_rows<Body> = Body::lanes;
 
 template <class Body, class O>
 ENGRAM_HD int taken_row(const O& o) {
@@ -383,7 +393,7 @@ concept carries_state = requires(const typename Body::template operands<float>& 
 /// other steps after it.
 template <class Real, class Body, bool Backward>
 struct row_block {
-    static constexpr int lanes = of_a_column<Body> ? 256 : 32;
+    static constexpr int lanes = lanes_of_rows<Body>;
     operands_at<Real, Body> first;
     typename Body::settings settings;
     int pieces;

@@ -1,15 +1,19 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Batch normalisation on a device: a block a channel for its sums, a thread a number for the rest (equations and
-// running statistics: operations/batch_norm.hpp).
+// Batch normalisation on a device (equations and running statistics: operations/batch_norm.hpp). Channels lie beside
+// each other in memory, so sums go by slices of the pixels, a block each, whose lanes read neighbouring channels; a
+// block a channel then joins the slices. The rest is a thread a number.
+
+#include <algorithm>
+#include <cstdint>
 
 #include <engram/device/kernel.hpp>
 #include <engram/operations/batch_norm.hpp>
 
 namespace engram {
 
-/// Numbers of one channel over all pixels of all rows, and the channel's statistics.
+/// Numbers [rows, pixels, channels] of a batch, and the channels' statistics.
 template <class Real>
 struct channel_numbers {
     step_rows<Real> x;
@@ -18,28 +22,107 @@ struct channel_numbers {
 
     ENGRAM_HD int pixels() const { return x.width / channels; }
     ENGRAM_HD int count() const { return rows * pixels(); }
-    static ENGRAM_HD Real at(const step_rows<Real>& of, int i, int pixels, int channels, int c) {
-        return of.row(i / pixels)[i % pixels * channels + c];
+};
+
+/// Equal parts of the pixels of a batch, and groups of neighbouring channels: a block each.
+struct channel_slices {
+    static constexpr int lanes = 256, each_lane = 16, most = 128;
+    int channels, pixels, count;  // pixels of a row, and of all of them
+    int groups, slices;
+
+    channel_slices(int c, int p, int n)
+        : channels(c),
+          pixels(p),
+          count(n),
+          groups((c + lanes - 1) / lanes),
+          slices(static_cast<int>(
+              std::clamp<std::int64_t>(std::int64_t{n} * c / (lanes * each_lane), 1, std::clamp(n, 1, most)))) {}
+    ENGRAM_HD int begin(int slice) const { return static_cast<int>(std::int64_t{count} * slice / slices); }
+    ENGRAM_HD int size(int slice) const { return begin(slice + 1) - begin(slice); }
+
+    /// to(channel, the sum of term(row, number) over a slice) for every channel of the group of this block; term is
+    /// given where the channel's number lies. Uses scratch [lanes].
+    template <class Block, class Term, class To>
+    ENGRAM_HD void add_up(Block& block, int index, Term term, To to) const {
+        using real = typename Block::real;
+        const int slice = index / groups, first = index % groups * lanes;
+        const int wide = channels - first < lanes ? channels - first : lanes, parts = lanes / wide;
+        const int from = begin(slice), until = begin(slice + 1);
+        real* const partial = block.scratch;
+        const channel_slices of = *this;
+        block.each([=](int lane) {
+            const int c = first + lane % wide;
+            real sum = 0;
+            if (lane / wide < parts)
+                for (int i = from + lane / wide; i < until; i += parts)
+                    sum += term(i / of.pixels, i % of.pixels * of.channels + c, c);
+            partial[lane] = sum;
+        });
+        block.each([=](int lane) {
+            if (lane >= wide) return;
+            real sum = 0;
+            for (int part = 0; part < parts; ++part) sum += partial[part * wide + lane];
+            to(first + lane, sum);
+        });
     }
 };
 
 namespace internal {
 
-/// Mean and deviation of a batch, and the running ones moved towards them.
+/// Mean and squared deviation from it of every channel in a slice, [2, slices, C].
+template <class Real>
+struct measure_slice {
+    static constexpr int lanes = channel_slices::lanes;
+    channel_numbers<Real> all;
+    channel_slices of;
+    Real* found;
+    template <class Block>
+    ENGRAM_HD void operator()(Block& block, int index) const {
+        const int slice = index / of.groups;
+        const Real n = static_cast<Real>(of.size(slice));
+        const step_rows<Real> x = all.x;
+        Real *const mean = found + std::ptrdiff_t{slice} * of.channels, *const spread =
+                                                                            mean +
+                                                                            std::ptrdiff_t{of.slices} * of.channels;
+        of.add_up(
+            block, index, [=](int row, int at, int) { return x.row(row)[at]; },
+            [=](int c, Real sum) { mean[c] = sum / n; });
+        of.add_up(
+            block, index,
+            [=](int row, int at, int c) {
+                const Real gap = x.row(row)[at] - mean[c];
+                return gap * gap;
+            },
+            [=](int c, Real sum) { spread[c] = sum; });
+    }
+};
+
+/// Mean and deviation of a batch from those of its slices, and the running ones moved towards them.
 template <class Real>
 struct measure_channel {
-    static constexpr int lanes = 128;
+    static constexpr int lanes = 64;
     channel_numbers<Real> all;
+    channel_slices of;
+    const Real* found;
     Real *running_mean, *running_variance;
     const std::uint64_t* updates;
     double epsilon, rate;
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int c) const {
-        const int n = all.count(), pixels = all.pixels(), channels = all.channels;
-        const step_rows<Real> x = all.x;
-        const auto at = [=](int i) { return channel_numbers<Real>::at(x, i, pixels, channels, c); };
-        const Real mean = block_sum(block, n, at) / Real(n);
-        const Real variance = block_sum(block, n, [=](int i) { return (at(i) - mean) * (at(i) - mean); }) / Real(n);
+        const channel_slices s = of;
+        const Real n = static_cast<Real>(s.count);
+        const Real *const means = found + c, *const spread = means + std::ptrdiff_t{s.slices} * s.channels;
+        const Real mean =
+            block_sum(block, s.slices,
+                      [=](int k) { return static_cast<Real>(s.size(k)) * means[std::ptrdiff_t{k} * s.channels]; }) /
+            n;
+        const Real variance = block_sum(block, s.slices,
+                                        [=](int k) {
+                                            const std::ptrdiff_t at = std::ptrdiff_t{k} * s.channels;
+                                            const Real gap = means[at] - mean;
+                                            return spread[at] + static_cast<Real>(s.size(k)) * gap * gap;
+                                        }) /
+                              n;
         const double first = 1.0 / static_cast<double>(*updates + 1), moved = rate < first ? first : rate, e = epsilon;
         Real *const to_mean = all.mean + c, *const to_inverse = all.inverse + c, *const old_mean = running_mean + c,
                     *const old_variance = running_variance + c;
@@ -79,25 +162,47 @@ struct normalise_channels {
     }
 };
 
-/// Sums of a channel's slopes, alone (first) and times its normalised numbers (second).
+/// Sums of every channel's slopes in a slice, alone and times its normalised numbers, [2, slices, C].
+template <class Real>
+struct slopes_of_slice {
+    static constexpr int lanes = channel_slices::lanes;
+    channel_numbers<Real> all;
+    channel_slices of;
+    step_rows<Real> dy;
+    Real* found;
+    template <class Block>
+    ENGRAM_HD void operator()(Block& block, int index) const {
+        const step_rows<Real> x = all.x, slope = dy;
+        const Real *const mean = all.mean, *const inverse = all.inverse;
+        Real *const alone = found + std::ptrdiff_t{index / of.groups} * of.channels, *const along =
+                                                                                         alone +
+                                                                                         std::ptrdiff_t{of.slices} *
+                                                                                             of.channels;
+        of.add_up(
+            block, index, [=](int row, int at, int) { return slope.row(row)[at]; },
+            [=](int c, Real sum) { alone[c] = sum; });
+        of.add_up(
+            block, index,
+            [=](int row, int at, int c) { return slope.row(row)[at] * ((x.row(row)[at] - mean[c]) * inverse[c]); },
+            [=](int c, Real sum) { along[c] = sum; });
+    }
+};
+
+/// Their sums over all slices (first, second), which are the gradients of offset and scale.
 template <class Real>
 struct channel_slopes {
-    static constexpr int lanes = 128;
-    channel_numbers<Real> all;
-    step_rows<Real> dy;
+    static constexpr int lanes = 64;
+    channel_slices of;
+    const Real* found;
     Real *first, *second;
     operand<Real> d_scale, d_offset;
     bool add;
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int c) const {
-        const int n = all.count(), pixels = all.pixels(), channels = all.channels;
-        const step_rows<Real> x = all.x, slope = dy;
-        const Real mean = all.mean[c], inverse = all.inverse[c];
-        const auto at = [=](const step_rows<Real>& of, int i) {
-            return channel_numbers<Real>::at(of, i, pixels, channels, c);
-        };
-        const Real alone = block_sum(block, n, [=](int i) { return at(slope, i); });
-        const Real along = block_sum(block, n, [=](int i) { return at(slope, i) * ((at(x, i) - mean) * inverse); });
+        const channel_slices s = of;
+        const Real *const alones = found + c, *const alongs = alones + std::ptrdiff_t{s.slices} * s.channels;
+        const Real alone = block_sum(block, s.slices, [=](int k) { return alones[std::ptrdiff_t{k} * s.channels]; });
+        const Real along = block_sum(block, s.slices, [=](int k) { return alongs[std::ptrdiff_t{k} * s.channels]; });
         Real *const to_first = first + c, *const to_second = second + c;
         const operand<Real> scale = d_scale, offset = d_offset;
         const bool more = add;
@@ -145,15 +250,21 @@ struct batch_norm_kernel<Backend> final : device_kernel<Backend> {
           offset(b.weights(d.weights.offset)),
           d_scale(b.d_parameter(d.weights.scale)),
           d_offset(b.d_parameter(d.weights.offset)),
-          kept(4 * static_cast<std::size_t>(d.weights.channels)) {}
+          kept(4 * static_cast<std::size_t>(d.weights.channels)),
+          found(2 * static_cast<std::size_t>(std::max(slices_of(1).slices, slices_of(this->all_steps).slices)) *
+                static_cast<std::size_t>(d.weights.channels)) {}
 
     void forward(int t, int steps) override {
         auto& running = static_cast<typename running_statistics_of<Backend>::type&>(**statistics);
         if (training) {
+            const channel_slices of = slices_of(steps);
+            this->on->launch_blocks(this->name, std::ptrdiff_t{of.slices} * of.groups, channel_slices::lanes,
+                                    internal::measure_slice<real>{numbers_of(t, steps), of, found.data()});
             this->on->launch_blocks(
                 this->name, channels, internal::measure_channel<real>::lanes,
-                internal::measure_channel<real>{numbers_of(t, steps), running.mean.data(), running.variance.data(),
-                                                running.counter.data(), settings.epsilon, settings.rate});
+                internal::measure_channel<real>{numbers_of(t, steps), of, found.data(), running.mean.data(),
+                                                running.variance.data(), running.counter.data(), settings.epsilon,
+                                                settings.rate});
             this->on->launch(this->name, 1, internal::count_update{running.counter.data()});
         } else {
             this->on->launch(this->name, channels,
@@ -186,15 +297,16 @@ private:
     channel_numbers<real> numbers_of(int t, int steps) {
         return {{x, t}, channels, steps * this->batch, kept.data(), kept.data() + channels};
     }
+    channel_slices slices_of(int steps) const {
+        return {channels, x.width / channels, steps * this->batch * (x.width / channels)};
+    }
     void slopes(int t, int steps, bool add) {
+        const channel_slices of = slices_of(steps);
+        this->on->launch_blocks(this->name, std::ptrdiff_t{of.slices} * of.groups, channel_slices::lanes,
+                                internal::slopes_of_slice<real>{numbers_of(t, steps), of, {dy, t}, found.data()});
         this->on->launch_blocks(this->name, channels, internal::channel_slopes<real>::lanes,
-                                internal::channel_slopes<real>{numbers_of(t, steps),
-                                                               {dy, t},
-                                                               kept.data() + 2 * channels,
-                                                               kept.data() + 3 * channels,
-                                                               d_scale,
-                                                               d_offset,
-                                                               add});
+                                internal::channel_slopes<real>{of, found.data(), kept.data() + 2 * channels,
+                                                               kept.data() + 3 * channels, d_scale, d_offset, add});
     }
 
     batch_norm_settings settings;
@@ -204,7 +316,8 @@ private:
     operand<real> x, dx, y, dy;
     const real *scale, *offset;
     operand<real> d_scale, d_offset;
-    typename executor<Backend>::buffer kept;  // [4, C]: mean, 1 / deviation, sums of slopes
+    typename executor<Backend>::buffer kept;   // [4, C]: mean, 1 / deviation, sums of slopes
+    typename executor<Backend>::buffer found;  // [2, slices, C]
 };
 
 }  // namespace engram

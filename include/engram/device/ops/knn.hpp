@@ -125,6 +125,10 @@ struct knn_read_kernel<Backend> final : device_kernel<Backend> {
     void forward(int t, int) override {
         auto& rings = static_cast<typename knn_rings_of<Backend>::type&>(**memory_);
         using body = internal::knn_read_rows<real>;
+        using distances = internal::knn_distances<real>;
+        if (!far_.empty())
+            this->launch_blocks(1, distances::blocks(settings_.memory.slots), distances::scratch,
+                                distances{rings.first(), {query_, t}, far_.data()});
         const bool jumpy = settings_.jumpy;
         this->launch_blocks(1, 1, body::scratch(settings_.memory.slots, settings_.neighbours),
                             body{rings.first(),

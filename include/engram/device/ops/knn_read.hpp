@@ -3,11 +3,12 @@
 
 // A read of the FIFO k-NN memory as one block a row (equations: kernels/knn.hpp), and its gradient as another.
 //
-// The block measures the distance to every cached key, takes the K nearest slots exactly, ties to the lower slot,
-// copies their contents, gives the copies keys under the current weights, and mixes their values. Lanes read keys and
-// weights side by side, so that memory is read in whole lines. Every slot's distance is one fixed chain of additions,
-// the same for all: equal keys are equally far, and the slots chosen are the host's wherever distances differ by more
-// than rounding.
+// Distances to cached keys are measured by the block, or, where slots are many, by a launch ahead of it whose blocks
+// have some of them each: a block's processor reads a small part of what a device can. The block takes the K nearest
+// slots exactly, ties to the lower slot, copies their contents, gives the copies keys under the current weights, and
+// mixes their values. Lanes read keys and weights side by side, so that memory is read in whole lines. Every slot's
+// distance is one fixed chain of additions, the same for all: equal keys are equally far, and the slots chosen are the
+// host's wherever distances differ by more than rounding.
 
 #include <cstdint>
 #include <limits>
@@ -37,13 +38,52 @@ struct knn_reads {
 
 namespace internal {
 
+/// |key|^2 - 2 q . key of the slots [first, last) of ring b: their squared distance to the query but for |q|^2.
+/// `partial` [shared_sums::share_numbers]; the number of lanes changes no bit.
+template <class Real, class Block>
+ENGRAM_HD void measure_slots(Block& block, const knn_ring<Real>& rings, const Real* q, int b, int first, int last,
+                             Real* partial, Real* distance) {
+    constexpr Real infinity = std::numeric_limits<Real>::infinity();
+    const int D = rings.key_width;
+    const Real* const key = rings.key + (std::ptrdiff_t{b} * rings.slots + first) * D;
+    const Real* const norm = rings.norm + std::ptrdiff_t{b} * rings.slots;
+    shared_sums<Block::lanes>::add_up(
+        block, partial, last - first, D, [=](int i, int c) { return q[c] * key[std::ptrdiff_t{i} * D + c]; },
+        [=](int i, Real product) {
+            const Real d = norm[first + i] - 2 * product;
+            distance[first + i] = d < infinity ? d : infinity;
+        });
+}
+
+/// Distances [B, N], some slots of a ring a block.
+template <class Real>
+struct knn_distances {
+    static constexpr int lanes = 128, slots = 32;  // of a block
+    static constexpr int scratch = shared_sums<lanes>::share_numbers;
+    static int blocks(int all) { return (all + slots - 1) / slots; }  // of a ring
+
+    knn_ring<Real> rings;
+    step_rows<Real> query;
+    Real* distance;
+
+    template <class Block>
+    ENGRAM_HD void operator()(Block& block, int index) const {
+        const int of_ring = (rings.slots + slots - 1) / slots, b = index / of_ring, first = index % of_ring * slots;
+        const std::int64_t written = rings.written[b];
+        const int valid = written < rings.slots ? static_cast<int>(written) : rings.slots;
+        if (first >= valid) return;
+        measure_slots(block, rings, query.row(b), b, first, valid - first < slots ? valid : first + slots,
+                      block.scratch, distance + std::ptrdiff_t{b} * rings.slots);
+    }
+};
+
 /// Block b reads ring b.
 template <class Real>
 struct knn_read_rows {
     static constexpr int lanes = 512, finalists = 16, tile = 5, columns = 4;
     using sums = shared_sums<lanes>;
-    /// More slots than this have their distances in memory instead of the block's scratch.
-    static constexpr int near_slots = 4096;
+    /// More slots than this have their distances measured ahead, in memory instead of the block's scratch.
+    static constexpr int near_slots = 128;
     static constexpr int all_sums = lanes * tile * columns;  // of a part of W_k each
     static constexpr int partial_numbers = sums::share_numbers > all_sums ? sums::share_numbers : all_sums;
     static int scratch(int slots, int neighbours) {
@@ -54,7 +94,7 @@ struct knn_read_rows {
     step_rows<Real> query, weight, when, read;
     knn_reads<Real> to;
     const Real *key_weight, *key_bias;  // [C, D], [D]; null: cached keys serve as they are
-    Real* far;                          // [B, N], or null
+    Real* far;                          // [B, N], measured already; or null
     int value_offset;
     Real epsilon;
 
@@ -65,7 +105,7 @@ struct knn_read_rows {
         const int valid = written < N ? static_cast<int>(written) : N, found = K < valid ? K : valid;
         Real* const chosen = block.scratch + partial_numbers + 2 * lanes + 2 * finalists;
         Real* const distance = far ? far + std::ptrdiff_t{b} * N : chosen + K;
-        measure(block, b, valid, distance);
+        if (!far) measure_slots(block, rings, query.row(b), b, 0, valid, block.scratch, distance);
         select(block, valid, found, distance, chosen);
         gather(block, b, found, written - 1, chosen);
         if (key_weight && found > 0) recompute(block, b, found);
@@ -73,21 +113,6 @@ struct knn_read_rows {
     }
 
 private:
-    /// |key|^2 - 2 q . key: the squared distance but for |q|^2.
-    template <class Block>
-    ENGRAM_HD void measure(Block& block, int b, int valid, Real* distance) const {
-        constexpr Real infinity = std::numeric_limits<Real>::infinity();
-        const int D = rings.key_width;
-        const Real *const q = query.row(b), *const key = rings.key + std::ptrdiff_t{b} * rings.slots * D;
-        const Real* const norm = rings.norm + std::ptrdiff_t{b} * rings.slots;
-        sums::add_up(
-            block, block.scratch, valid, D, [=](int i, int c) { return q[c] * key[std::ptrdiff_t{i} * D + c]; },
-            [=](int i, Real product) {
-                const Real d = norm[i] - 2 * product;
-                distance[i] = d < infinity ? d : infinity;
-            });
-    }
-
     /// Every lane keeps the nearest of its slots; the one whose slot is taken looks again.
     template <class Block>
     ENGRAM_HD void select(Block& block, int valid, int found, Real* distance, Real* chosen) const {

@@ -5,8 +5,9 @@
 // lets nvcc compile it for the device. Forward the duals depend on nothing: like a pack, and unlike a bare float, they
 // take a constant such as 0.5 in their own type, and a device is many times slower in double.
 //
-// A chain (plan::chained) is one launch each way: what a thread carries from step to step it writes and reads itself,
-// in memory.
+// A chain (plan::chained) is one launch each way, whose threads go through the steps. A step would wait for memory
+// twice, so a thread reads several steps ahead what does not hang on the chain, and carries in registers what does; it
+// is written all the same, and has the bits of single steps.
 
 #include <engram/device/kernel.hpp>
 #include <engram/operations/map.hpp>
@@ -20,6 +21,11 @@ struct rows_of_a_thread {
     int count = 1;
     std::ptrdiff_t ahead = 0, apart = 0;  // rows ahead of its first one, and from one to the next
 };
+
+/// Steps that a thread of a chain reads ahead, so many that the numbers of all of them stay in registers.
+constexpr int steps_ahead(int numbers) {
+    return numbers <= 4 ? 16 : numbers <= 8 ? 8 : numbers <= 16 ? 4 : 2;
+}
 
 /// Which inputs a map clears where an episode begins, a bit each.
 template <class Real>
@@ -38,21 +44,61 @@ struct map_forward {
     int width, serves[N];
     cleared_inputs<Real> clears;
     rows_of_a_thread rows;
+    int carried[N] = {};  // 1 + the output of the step before that this input is; 0: none
 
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        std::ptrdiff_t row = i / width + rows.ahead;
-        for (int k = 0; k < rows.count; ++k, row += rows.apart)
-            apply(row, i % width, std::make_index_sequence<N>{}, std::make_index_sequence<M>{});
+        const std::ptrdiff_t column = i % width, row = i / width + rows.ahead;
+        if (rows.count == 1) {
+            Real x[N], y[M];
+            read(row, column, true, x);
+            apply(x, clears.at(row), y, every_input{}, every_output{});
+            write(row, column, y);
+        } else {
+            chain(row, column);
+        }
     }
 
 private:
+    using every_input = std::make_index_sequence<N>;
+    using every_output = std::make_index_sequence<M>;
+    static constexpr int ahead = steps_ahead(N);
+
+    ENGRAM_HD void chain(std::ptrdiff_t row, std::ptrdiff_t column) const {
+        Real y[M];
+        for (int first = 0; first < rows.count; first += ahead, row += ahead * rows.apart) {
+            const int here = rows.count - first < ahead ? rows.count - first : ahead;
+            Real x[ahead][N];
+            unsigned cleared[ahead];
+            ENGRAM_UNROLL
+            for (int k = 0; k < ahead; ++k)
+                if (k < here) {
+                    read(row + k * rows.apart, column, first + k == 0, x[k]);
+                    cleared[k] = clears.at(row + k * rows.apart);
+                }
+            ENGRAM_UNROLL
+            for (int k = 0; k < ahead; ++k)
+                if (k < here) {
+                    if (first + k > 0)
+                        for (int i = 0; i < N; ++i)
+                            for (int o = 0; o < M; ++o)
+                                if (carried[i] == o + 1) x[k][i] = y[o];
+                    apply(x[k], cleared[k], y, every_input{}, every_output{});
+                    write(row + k * rows.apart, column, y);
+                }
+        }
+    }
+    ENGRAM_HD void read(std::ptrdiff_t row, std::ptrdiff_t column, bool all, Real* x) const {
+        for (int i = 0; i < N; ++i)
+            if (all || carried[i] == 0) x[i] = in[i].row(row)[static_cast<int>(column) / serves[i]];
+    }
     template <std::size_t... I, std::size_t... O>
-    ENGRAM_HD void apply(std::ptrdiff_t row, std::ptrdiff_t column, std::index_sequence<I...>,
+    ENGRAM_HD void apply(const Real* x, unsigned cleared, Real* y, std::index_sequence<I...>,
                          std::index_sequence<O...>) const {
-        const unsigned cleared = clears.at(row);
-        const auto results = internal::map_tuple(functor(
-            dual<Real, 0>(cleared >> I & 1u ? Real(0) : in[I].row(row)[static_cast<int>(column) / serves[I]])...));
-        ((out[O].row(row)[column] = static_cast<Real>(value(std::get<O>(results)))), ...);
+        const auto results = internal::map_tuple(functor(dual<Real, 0>(cleared >> I & 1u ? Real(0) : x[I])...));
+        ((y[O] = static_cast<Real>(value(std::get<O>(results)))), ...);
+    }
+    ENGRAM_HD void write(std::ptrdiff_t row, std::ptrdiff_t column, const Real* y) const {
+        for (int o = 0; o < M; ++o) out[o].row(row)[column] = y[o];
     }
 };
 
@@ -67,45 +113,105 @@ struct map_backward {
     int columns;  // with Across: those of the input
     cleared_inputs<Real> clears;
     rows_of_a_thread rows;
-
+    int carried[N] = {};  // 1 + the output of the step before that this input is; 0: none, or its gradient is not sent
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        Real slopes[N];
         if constexpr (Across) {
             Real total[N] = {};
             const std::ptrdiff_t row = i / columns, column = i % columns;
             const int each = width / columns;
             for (std::ptrdiff_t c = column * each; c < (column + 1) * each; ++c) {
-                find(row, c, slopes, std::make_index_sequence<N>{});
+                Real x[N], dy[M], slopes[N];
+                read(row, c, x, dy);
+                find(x, dy, clears.at(row), slopes, every_input{});
                 for (int k = 0; k < N; ++k) total[k] += slopes[k];
             }
             for (int k = 0; k < N; ++k)
                 if (sent >> k & 1u) d_in[k].put(row, column, total[k]);
         } else {
-            std::ptrdiff_t row = i / width + rows.ahead;
-            for (int n = 0; n < rows.count; ++n, row += rows.apart) {
-                find(row, i % width, slopes, std::make_index_sequence<N>{});
-                const unsigned to = sent & ~clears.at(row);
+            const std::ptrdiff_t column = i % width, row = i / width + rows.ahead;
+            if (rows.count == 1) {
+                Real x[N], dy[M], slopes[N];
+                const unsigned cleared = clears.at(row);
+                read(row, column, x, dy);
+                find(x, dy, cleared, slopes, every_input{});
                 for (int k = 0; k < N; ++k)
-                    if (to >> k & 1u) d_in[k].put(row, i % width, slopes[k]);
+                    if ((sent & ~cleared) >> k & 1u) d_in[k].put(row, column, slopes[k]);
+            } else {
+                chain(row, column);
             }
         }
     }
 
 private:
+    using every_input = std::make_index_sequence<N>;
+    using every_output = std::make_index_sequence<M>;
+    static constexpr int ahead = steps_ahead(2 * N + M);
+
+    ENGRAM_HD void chain(std::ptrdiff_t row, std::ptrdiff_t column) const {
+        Real given[M];  // to the outputs of a step, by the one behind it
+        unsigned gives = 0;
+        for (int first = 0; first < rows.count; first += ahead, row += ahead * rows.apart) {
+            const int here = rows.count - first < ahead ? rows.count - first : ahead;
+            Real x[ahead][N], dy[ahead][M], before[ahead][N];
+            unsigned cleared[ahead];
+            ENGRAM_UNROLL
+            for (int n = 0; n < ahead; ++n)
+                if (n < here) {
+                    read(row + n * rows.apart, column, x[n], dy[n]);
+                    for (int k = 0; k < N; ++k)
+                        if ((sent >> k & 1u) && carried[k] == 0 && d_in[k].accumulate)
+                            before[n][k] = d_in[k].row(row + n * rows.apart)[column];
+                    cleared[n] = clears.at(row + n * rows.apart);
+                }
+            ENGRAM_UNROLL
+            for (int n = 0; n < ahead; ++n)
+                if (n < here) {
+                    const std::ptrdiff_t at = row + n * rows.apart;
+                    for (int o = 0; o < M; ++o)
+                        if (gives >> o & 1u) dy[n][o] = given[o];
+                    Real slopes[N];
+                    find(x[n], dy[n], cleared[n], slopes, every_input{});
+                    const unsigned to = sent & ~cleared[n];
+                    gives = 0;
+                    for (int k = 0; k < N; ++k) {
+                        if (!(to >> k & 1u)) continue;
+                        if (carried[k] == 0) {
+                            d_in[k].row(at)[column] = d_in[k].accumulate ? before[n][k] + slopes[k] : slopes[k];
+                            continue;
+                        }
+                        // The sum of the output of the step before, as memory would have it.
+                        Real sum = slopes[k];
+                        if (d_in[k].accumulate)
+                            sum +=
+                                n + 1 < here ? of(dy[n + 1 < ahead ? n + 1 : n], carried[k]) : d_in[k].row(at)[column];
+                        d_in[k].row(at)[column] = sum;
+                        for (int o = 0; o < M; ++o)
+                            if (carried[k] == o + 1) given[o] = sum, gives |= 1u << o;
+                    }
+                }
+        }
+    }
+    static ENGRAM_HD Real of(const Real* outputs, int number) {
+        Real found = outputs[0];
+        for (int o = 1; o < M; ++o)
+            if (number == o + 1) found = outputs[o];
+        return found;
+    }
+    ENGRAM_HD void read(std::ptrdiff_t row, std::ptrdiff_t column, Real* x, Real* dy) const {
+        for (int i = 0; i < N; ++i) x[i] = in[i].row(row)[static_cast<int>(column) / serves[i]];
+        for (int o = 0; o < M; ++o) dy[o] = d_out[o].wanted() ? d_out[o].row(row)[column] : Real(0);
+    }
     template <std::size_t... I>
-    ENGRAM_HD void find(std::ptrdiff_t row, std::ptrdiff_t column, Real* slopes, std::index_sequence<I...>) const {
-        const unsigned cleared = clears.at(row);
-        const auto results = internal::map_tuple(functor(make_input<static_cast<int>(I)>(
-            cleared >> I & 1u ? Real(0) : in[I].row(row)[static_cast<int>(column) / serves[I]])...));
-        ((slopes[I] = slope<I>(results, row, column, std::make_index_sequence<M>{})), ...);
+    ENGRAM_HD void find(const Real* x, const Real* dy, unsigned cleared, Real* slopes,
+                        std::index_sequence<I...>) const {
+        const auto results =
+            internal::map_tuple(functor(make_input<static_cast<int>(I)>(cleared >> I & 1u ? Real(0) : x[I])...));
+        ((slopes[I] = slope<I>(results, dy, every_output{})), ...);
     }
     template <std::size_t I, class Results, std::size_t... O>
-    ENGRAM_HD Real slope(const Results& results, std::ptrdiff_t row, std::ptrdiff_t column,
-                         std::index_sequence<O...>) const {
+    ENGRAM_HD Real slope(const Results& results, const Real* dy, std::index_sequence<O...>) const {
         Real sum = 0;
-        ((sum += d_out[O].wanted()
-                     ? Real(derivative<static_cast<int>(I)>(std::get<O>(results))) * d_out[O].row(row)[column]
-                     : Real(0)),
+        ((sum += d_out[O].wanted() ? Real(derivative<static_cast<int>(I)>(std::get<O>(results))) * dy[O] : Real(0)),
          ...);
         return sum;
     }
@@ -159,6 +265,9 @@ protected:
         if (steps == 1 || !in_order) return this->launch(steps, width, body);
         const std::ptrdiff_t B = this->batch;
         body.rows = {steps, back ? (steps - 1) * B : 0, back ? -B : B};
+        for (int i = 0; i < N; ++i)
+            for (int o = 0; o < M; ++o)
+                if (lies_behind(in[i], out[o]) && carries(body, i)) body.carried[i] = o + 1;
         this->launch(1, width, body);
     }
 
@@ -173,13 +282,22 @@ private:
             if (in[i].step != this->batch * in[i].stride) return false;
             for (const operand<real>& y : out) {
                 const bool apart = in[i].data >= end(y) || end(in[i]) <= y.data;
-                const bool behind = in[i].at(1) == y.data && in[i].stride == y.stride && in[i].width == width;
-                if (!apart && !behind) return false;
+                if (!apart && !lies_behind(in[i], y)) return false;
                 // Its gradient goes to the step before, by the first launch.
                 if (!apart && d_in[i] && !(along[0] >> i & 1u)) return false;
             }
         }
         return true;
+    }
+    /// Whether a chain has this input in registers; backward it is the gradient, where this launch sends it.
+    template <class Body>
+    static bool carries(const Body& body, int input) {
+        if constexpr (requires { body.sent; }) return body.sent >> input & 1u;
+        return true;
+    }
+    /// Whether x is of every step what y was of the one before.
+    bool lies_behind(const operand<real>& x, const operand<real>& y) const {
+        return x.at(1) == y.data && x.stride == y.stride && x.width == width;
     }
     static bool overlap(const operand<real>& a, const operand<real>& b) {
         const std::ptrdiff_t apart = b.data - a.data;
