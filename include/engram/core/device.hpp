@@ -16,11 +16,14 @@
 #define ENGRAM_HD __host__ __device__ __forceinline__
 #define ENGRAM_HD_CALL __host__ __device__ __noinline__ inline
 #define ENGRAM_SIMD __attribute__((always_inline)) inline
-#define ENGRAM_UNROLL _Pragma("unroll")
 #else
 #define ENGRAM_HD __attribute__((always_inline)) inline
 #define ENGRAM_HD_CALL __attribute__((noinline)) inline
 #define ENGRAM_SIMD ENGRAM_HD
+#endif
+#if defined(__CUDA_ARCH__)
+#define ENGRAM_UNROLL _Pragma("unroll")
+#else
 #define ENGRAM_UNROLL
 #endif
 

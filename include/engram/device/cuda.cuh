@@ -18,6 +18,7 @@
 #include <engram/device/host_windows.hpp>
 #include <engram/device/memory.cuh>
 #include <engram/device/operations.hpp>
+#include <engram/device/skinny_products.cuh>
 
 namespace engram {
 
@@ -208,6 +209,11 @@ public:
 
     void product(const std::string& op, matrix_operand<Real> a, matrix_operand<Real> b, bool accumulate, Real* y,
                  std::ptrdiff_t y_stride, int m, int n, int k) {
+        if (!a.transposed && b.transposed && internal::is_skinny(m, n, k)) {
+            internal::launch_skinny<Real>({a.data, b.data, y, a.stride, b.stride, y_stride, m, n, k, accumulate},
+                                          stream_);
+            return check_cuda(cudaGetLastError(), op, "the launch of a kernel");
+        }
         products(op, 1, a, 0, b, 0, accumulate, y, y_stride, 0, m, n, k);
     }
     void products(const std::string& op, int count, matrix_operand<Real> a, std::ptrdiff_t a_apart,
