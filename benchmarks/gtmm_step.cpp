@@ -80,9 +80,9 @@ void measure(const std::string& name, const typename Model::settings& s, const t
     const auto around = [&](const operation<backend>& op, auto call) {
         const auto start = seconds_clock::now();
         call();
-        const double s = seconds_since(start);
-        all += s;
-        if (is_product(op)) products += s;
+        const double spent = seconds_since(start);
+        all += spent;
+        if (is_product(op)) products += spent;
     };
     for (int r = 0; r < std::max(1, repeats / 2); ++r) {
         shards[0]->forward_around(around);

@@ -69,7 +69,7 @@ def timed_ways(what, ways, unit, per_call, repeats=10):
             line(f"PyTorch {way}: {what}", per_call(microseconds(make(), repeats)), unit)
         except Exception as problem:  # one way that fails must not hide the others
             failed.append(what)
-            reason = (str(problem).splitlines() or ["no reason given"])[0]
+            reason = " | ".join([said for said in str(problem).splitlines() if said.strip()][:4]) or "no reason given"
             print(f"PyTorch {way}: {what} failed: {type(problem).__name__}: {reason}", flush=True)
 
 

@@ -202,9 +202,12 @@ class Dnc(Heads):
             (W, W, W, R, 1, 1, 1), 1)
         content = (F.softplus(strength) * cosine(key.unsqueeze(1), memory).squeeze(1)).softmax(1)
         usage = (usage + (1 - usage) * written.detach()).clamp(max=1)
-        usage = usage * (1 - torch.sigmoid(free).unsqueeze(2) * before).clamp(min=0).prod(1)
+        kept = (1 - torch.sigmoid(free).unsqueeze(2) * before).clamp(min=0)
+        # The gradients of prod and cumprod ask the GPU whether a factor is zero, which no graph can hold.
+        for head in range(R):
+            usage = usage * kept[:, head]
         used, order = (1e-6 + (1 - 1e-6) * usage).sort(1)
-        free_first = (1 - used) * torch.cat((torch.ones_like(used[:, :1]), used[:, :-1].cumprod(1)), 1)
+        free_first = (1 - used) * torch.cat((torch.ones_like(used[:, :1]), used[:, :-1].log().cumsum(1).exp()), 1)
         allocation = torch.zeros_like(used).scatter(1, order, free_first)
         by_allocation = torch.sigmoid(by_allocation)
         written = torch.sigmoid(gate) * (by_allocation * allocation + (1 - by_allocation) * content)

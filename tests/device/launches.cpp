@@ -28,8 +28,7 @@ namespace {
 
 using device = emulated<float>;
 template <class Agent>
-sweep_counts of_agent(int T) {
-    typename Agent::settings s;
+sweep_counts of_agent(int T, typename Agent::settings s = {}) {
     s.encoder.layers = {6, 4};
     s.controller.hidden = 5;
     const auto a = Agent::template trace<device>(s, {{4, 4, 1}, 3}, 5);
@@ -42,8 +41,13 @@ sweep_counts of_agent(int T) {
 
 TEST_CASE("a k-NN read is one launch a step forward and one backward") {
     const int T = 6;
-    const auto found = of_agent<agent<mlp, lstm, fifo_knn, no_auxiliary, vtrace>>(T);
+    using remembering = agent<mlp, lstm, fifo_knn, no_auxiliary, vtrace>;
+    remembering::settings few, many;
+    few.memory.slots = 128, many.memory.slots = 129;
+    const auto found = of_agent<remembering>(T, few);
     CHECK(found.forward.at("memory.read") == T);
+    // Distances of many slots are measured by a launch ahead.
+    CHECK(of_agent<remembering>(T, many).forward.at("memory.read") == 2 * T);
     // W_k's gradient and its bias's are two launches an unroll.
     CHECK(found.backward.at("memory.read") == T + 2);
     CHECK(found.forward.at("memory.forget") == T);

@@ -7,7 +7,8 @@
 //
 // A chain (plan::chained) is one launch each way, whose threads go through the steps. A step would wait for memory
 // twice, so a thread reads several steps ahead what does not hang on the chain, and carries in registers what does; it
-// is written all the same, and has the bits of single steps.
+// is written all the same, and has the bits of single steps. Chains are kernels of their own: what they hold in
+// registers would leave a kernel of single points fewer threads.
 
 #include <engram/device/kernel.hpp>
 #include <engram/operations/map.hpp>
@@ -38,67 +39,81 @@ struct cleared_inputs {
 };
 
 template <class Real, class Functor, int N, int M>
+struct map_chain_forward;
+template <class Real, class Functor, int N, int M>
+struct map_chain_backward;
+
+template <class Real, class Functor, int N, int M>
 struct map_forward {
+    using chain = map_chain_forward<Real, Functor, N, M>;
+
     Functor functor;
     step_rows<Real> in[N], out[M];
     int width, serves[N];
     cleared_inputs<Real> clears;
-    rows_of_a_thread rows;
-    int carried[N] = {};  // 1 + the output of the step before that this input is; 0: none
 
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        const std::ptrdiff_t column = i % width, row = i / width + rows.ahead;
-        if (rows.count == 1) {
-            Real x[N], y[M];
-            read(row, column, true, x);
-            apply(x, clears.at(row), y, every_input{}, every_output{});
-            write(row, column, y);
-        } else {
-            chain(row, column);
-        }
+        const std::ptrdiff_t column = i % width, row = i / width;
+        Real x[N], y[M];
+        for (int k = 0; k < N; ++k) x[k] = at(k, row, column);
+        apply(x, clears.at(row), y);
+        write(row, column, y);
+    }
+    ENGRAM_HD Real at(int input, std::ptrdiff_t row, std::ptrdiff_t column) const {
+        return in[input].row(row)[static_cast<int>(column) / serves[input]];
+    }
+    ENGRAM_HD void apply(const Real* x, unsigned cleared, Real* y) const {
+        apply(x, cleared, y, std::make_index_sequence<N>{}, std::make_index_sequence<M>{});
+    }
+    ENGRAM_HD void write(std::ptrdiff_t row, std::ptrdiff_t column, const Real* y) const {
+        for (int o = 0; o < M; ++o) out[o].row(row)[column] = y[o];
     }
 
 private:
-    using every_input = std::make_index_sequence<N>;
-    using every_output = std::make_index_sequence<M>;
-    static constexpr int ahead = steps_ahead(N);
-
-    ENGRAM_HD void chain(std::ptrdiff_t row, std::ptrdiff_t column) const {
-        Real y[M];
-        for (int first = 0; first < rows.count; first += ahead, row += ahead * rows.apart) {
-            const int here = rows.count - first < ahead ? rows.count - first : ahead;
-            Real x[ahead][N];
-            unsigned cleared[ahead];
-            ENGRAM_UNROLL
-            for (int k = 0; k < ahead; ++k)
-                if (k < here) {
-                    read(row + k * rows.apart, column, first + k == 0, x[k]);
-                    cleared[k] = clears.at(row + k * rows.apart);
-                }
-            ENGRAM_UNROLL
-            for (int k = 0; k < ahead; ++k)
-                if (k < here) {
-                    if (first + k > 0)
-                        for (int i = 0; i < N; ++i)
-                            for (int o = 0; o < M; ++o)
-                                if (carried[i] == o + 1) x[k][i] = y[o];
-                    apply(x[k], cleared[k], y, every_input{}, every_output{});
-                    write(row + k * rows.apart, column, y);
-                }
-        }
-    }
-    ENGRAM_HD void read(std::ptrdiff_t row, std::ptrdiff_t column, bool all, Real* x) const {
-        for (int i = 0; i < N; ++i)
-            if (all || carried[i] == 0) x[i] = in[i].row(row)[static_cast<int>(column) / serves[i]];
-    }
     template <std::size_t... I, std::size_t... O>
     ENGRAM_HD void apply(const Real* x, unsigned cleared, Real* y, std::index_sequence<I...>,
                          std::index_sequence<O...>) const {
         const auto results = internal::map_tuple(functor(dual<Real, 0>(cleared >> I & 1u ? Real(0) : x[I])...));
         ((y[O] = static_cast<Real>(value(std::get<O>(results)))), ...);
     }
-    ENGRAM_HD void write(std::ptrdiff_t row, std::ptrdiff_t column, const Real* y) const {
-        for (int o = 0; o < M; ++o) out[o].row(row)[column] = y[o];
+};
+
+/// All steps of a column and row, from the first one.
+template <class Real, class Functor, int N, int M>
+struct map_chain_forward {
+    static constexpr int ahead = steps_ahead(N);
+
+    map_forward<Real, Functor, N, M> step;
+    rows_of_a_thread rows;
+    int carried[N] = {};  // 1 + the output of the step before that this input is; 0: none
+
+    ENGRAM_HD bool carries(int) const { return true; }
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const std::ptrdiff_t column = i % step.width;
+        std::ptrdiff_t row = i / step.width + rows.ahead;
+        Real y[M];
+        for (int first = 0; first < rows.count; first += ahead, row += ahead * rows.apart) {
+            const int here = rows.count - first < ahead ? rows.count - first : ahead;
+            Real x[ahead][N];
+            unsigned cleared[ahead];
+            ENGRAM_UNROLL
+            for (int n = 0; n < ahead; ++n)
+                if (n < here) {
+                    for (int k = 0; k < N; ++k)
+                        if (first + n == 0 || carried[k] == 0) x[n][k] = step.at(k, row + n * rows.apart, column);
+                    cleared[n] = step.clears.at(row + n * rows.apart);
+                }
+            ENGRAM_UNROLL
+            for (int n = 0; n < ahead; ++n)
+                if (n < here) {
+                    if (first + n > 0)
+                        for (int k = 0; k < N; ++k)
+                            for (int o = 0; o < M; ++o)
+                                if (carried[k] == o + 1) x[n][k] = y[o];
+                    step.apply(x[n], cleared[n], y);
+                    step.write(row + n * rows.apart, column, y);
+                }
+        }
     }
 };
 
@@ -106,14 +121,15 @@ private:
 /// input sent stands for; without, each thread gives its number's share.
 template <class Real, class Functor, int N, int M, bool Across>
 struct map_backward {
+    using chain = map_chain_backward<Real, Functor, N, M>;
+
     Functor functor;
     step_rows<Real> in[N], d_in[N], d_out[M];
     int width, serves[N];
     unsigned sent;
     int columns;  // with Across: those of the input
     cleared_inputs<Real> clears;
-    rows_of_a_thread rows;
-    int carried[N] = {};  // 1 + the output of the step before that this input is; 0: none, or its gradient is not sent
+
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
         if constexpr (Across) {
             Real total[N] = {};
@@ -122,32 +138,60 @@ struct map_backward {
             for (std::ptrdiff_t c = column * each; c < (column + 1) * each; ++c) {
                 Real x[N], dy[M], slopes[N];
                 read(row, c, x, dy);
-                find(x, dy, clears.at(row), slopes, every_input{});
+                find(x, dy, clears.at(row), slopes);
                 for (int k = 0; k < N; ++k) total[k] += slopes[k];
             }
             for (int k = 0; k < N; ++k)
                 if (sent >> k & 1u) d_in[k].put(row, column, total[k]);
         } else {
-            const std::ptrdiff_t column = i % width, row = i / width + rows.ahead;
-            if (rows.count == 1) {
-                Real x[N], dy[M], slopes[N];
-                const unsigned cleared = clears.at(row);
-                read(row, column, x, dy);
-                find(x, dy, cleared, slopes, every_input{});
-                for (int k = 0; k < N; ++k)
-                    if ((sent & ~cleared) >> k & 1u) d_in[k].put(row, column, slopes[k]);
-            } else {
-                chain(row, column);
-            }
+            const std::ptrdiff_t column = i % width, row = i / width;
+            Real x[N], dy[M], slopes[N];
+            const unsigned cleared = clears.at(row);
+            read(row, column, x, dy);
+            find(x, dy, cleared, slopes);
+            for (int k = 0; k < N; ++k)
+                if ((sent & ~cleared) >> k & 1u) d_in[k].put(row, column, slopes[k]);
         }
+    }
+    ENGRAM_HD void read(std::ptrdiff_t row, std::ptrdiff_t column, Real* x, Real* dy) const {
+        for (int i = 0; i < N; ++i) x[i] = in[i].row(row)[static_cast<int>(column) / serves[i]];
+        for (int o = 0; o < M; ++o) dy[o] = d_out[o].wanted() ? d_out[o].row(row)[column] : Real(0);
+    }
+    ENGRAM_HD void find(const Real* x, const Real* dy, unsigned cleared, Real* slopes) const {
+        find(x, dy, cleared, slopes, std::make_index_sequence<N>{});
     }
 
 private:
-    using every_input = std::make_index_sequence<N>;
-    using every_output = std::make_index_sequence<M>;
+    template <std::size_t... I>
+    ENGRAM_HD void find(const Real* x, const Real* dy, unsigned cleared, Real* slopes,
+                        std::index_sequence<I...>) const {
+        const auto results =
+            internal::map_tuple(functor(make_input<static_cast<int>(I)>(cleared >> I & 1u ? Real(0) : x[I])...));
+        ((slopes[I] = slope<I>(results, dy, std::make_index_sequence<M>{})), ...);
+    }
+    template <std::size_t I, class Results, std::size_t... O>
+    ENGRAM_HD Real slope(const Results& results, const Real* dy, std::index_sequence<O...>) const {
+        Real sum = 0;
+        ((sum += d_out[O].wanted() ? Real(derivative<static_cast<int>(I)>(std::get<O>(results))) * dy[O] : Real(0)),
+         ...);
+        return sum;
+    }
+};
+
+/// All steps of a column and row, back from the last one.
+template <class Real, class Functor, int N, int M>
+struct map_chain_backward {
     static constexpr int ahead = steps_ahead(2 * N + M);
 
-    ENGRAM_HD void chain(std::ptrdiff_t row, std::ptrdiff_t column) const {
+    map_backward<Real, Functor, N, M, false> step;
+    rows_of_a_thread rows;
+    int carried[N] = {};  // 1 + the output of the step before that this input is; 0: none, or its gradient is not sent
+
+    ENGRAM_HD bool carries(int input) const { return step.sent >> input & 1u; }
+    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
+        const auto& d_in = step.d_in;
+        const std::ptrdiff_t column = i % step.width;
+        std::ptrdiff_t row = i / step.width + rows.ahead;
         Real given[M];  // to the outputs of a step, by the one behind it
         unsigned gives = 0;
         for (int first = 0; first < rows.count; first += ahead, row += ahead * rows.apart) {
@@ -157,11 +201,12 @@ private:
             ENGRAM_UNROLL
             for (int n = 0; n < ahead; ++n)
                 if (n < here) {
-                    read(row + n * rows.apart, column, x[n], dy[n]);
+                    const std::ptrdiff_t at = row + n * rows.apart;
+                    step.read(at, column, x[n], dy[n]);
                     for (int k = 0; k < N; ++k)
-                        if ((sent >> k & 1u) && carried[k] == 0 && d_in[k].accumulate)
-                            before[n][k] = d_in[k].row(row + n * rows.apart)[column];
-                    cleared[n] = clears.at(row + n * rows.apart);
+                        if ((step.sent >> k & 1u) && carried[k] == 0 && d_in[k].accumulate)
+                            before[n][k] = d_in[k].row(at)[column];
+                    cleared[n] = step.clears.at(at);
                 }
             ENGRAM_UNROLL
             for (int n = 0; n < ahead; ++n)
@@ -170,8 +215,8 @@ private:
                     for (int o = 0; o < M; ++o)
                         if (gives >> o & 1u) dy[n][o] = given[o];
                     Real slopes[N];
-                    find(x[n], dy[n], cleared[n], slopes, every_input{});
-                    const unsigned to = sent & ~cleared[n];
+                    step.find(x[n], dy[n], cleared[n], slopes);
+                    const unsigned to = step.sent & ~cleared[n];
                     gives = 0;
                     for (int k = 0; k < N; ++k) {
                         if (!(to >> k & 1u)) continue;
@@ -191,29 +236,13 @@ private:
                 }
         }
     }
+
+private:
     static ENGRAM_HD Real of(const Real* outputs, int number) {
         Real found = outputs[0];
         for (int o = 1; o < M; ++o)
             if (number == o + 1) found = outputs[o];
         return found;
-    }
-    ENGRAM_HD void read(std::ptrdiff_t row, std::ptrdiff_t column, Real* x, Real* dy) const {
-        for (int i = 0; i < N; ++i) x[i] = in[i].row(row)[static_cast<int>(column) / serves[i]];
-        for (int o = 0; o < M; ++o) dy[o] = d_out[o].wanted() ? d_out[o].row(row)[column] : Real(0);
-    }
-    template <std::size_t... I>
-    ENGRAM_HD void find(const Real* x, const Real* dy, unsigned cleared, Real* slopes,
-                        std::index_sequence<I...>) const {
-        const auto results =
-            internal::map_tuple(functor(make_input<static_cast<int>(I)>(cleared >> I & 1u ? Real(0) : x[I])...));
-        ((slopes[I] = slope<I>(results, dy, every_output{})), ...);
-    }
-    template <std::size_t I, class Results, std::size_t... O>
-    ENGRAM_HD Real slope(const Results& results, const Real* dy, std::index_sequence<O...>) const {
-        Real sum = 0;
-        ((sum += d_out[O].wanted() ? Real(derivative<static_cast<int>(I)>(std::get<O>(results))) * dy[O] : Real(0)),
-         ...);
-        return sum;
     }
 };
 
@@ -261,14 +290,14 @@ protected:
     internal::cleared_inputs<real> cleared_from(int t) const { return {{reset, t}, clears}; }
     /// `body` at all points of `steps` steps; of a chain forward from the first one, or back from the last.
     template <class Body>
-    void launch_points(int steps, Body body, bool back) {
+    void launch_points(int steps, const Body& body, bool back) {
         if (steps == 1 || !in_order) return this->launch(steps, width, body);
         const std::ptrdiff_t B = this->batch;
-        body.rows = {steps, back ? (steps - 1) * B : 0, back ? -B : B};
+        typename Body::chain chain{body, {steps, back ? (steps - 1) * B : 0, back ? -B : B}};
         for (int i = 0; i < N; ++i)
             for (int o = 0; o < M; ++o)
-                if (lies_behind(in[i], out[o]) && carries(body, i)) body.carried[i] = o + 1;
-        this->launch(1, width, body);
+                if (lies_behind(in[i], out[o]) && chain.carries(i)) chain.carried[i] = o + 1;
+        this->launch(1, width, chain);
     }
 
 private:
@@ -287,12 +316,6 @@ private:
                 if (!apart && d_in[i] && !(along[0] >> i & 1u)) return false;
             }
         }
-        return true;
-    }
-    /// Whether a chain has this input in registers; backward it is the gradient, where this launch sends it.
-    template <class Body>
-    static bool carries(const Body& body, int input) {
-        if constexpr (requires { body.sent; }) return body.sent >> input & 1u;
         return true;
     }
     /// Whether x is of every step what y was of the one before.
@@ -315,7 +338,7 @@ struct map_kernel<Backend, Functor, N> final
     map_kernel(const binder<Backend>& b, Functor f, unsigned cleared) : operands(b, cleared), functor(f) {}
 
     void forward(int t, int steps) override {
-        internal::map_forward<real, Functor, N, M> body{functor, {}, {}, width, {}, this->cleared_from(t), {}};
+        internal::map_forward<real, Functor, N, M> body{functor, {}, {}, width, {}, this->cleared_from(t)};
         for (int i = 0; i < N; ++i) {
             body.in[i] = {in[i], t};
             body.serves[i] = width / in[i].width;
@@ -332,7 +355,7 @@ private:
     template <bool Across>
     internal::map_backward<real, Functor, N, M, Across> gradient(int t, unsigned inputs, int columns) const {
         internal::map_backward<real, Functor, N, M, Across> body{
-            functor, {}, {}, {}, width, {}, inputs, columns, this->cleared_from(t), {}};
+            functor, {}, {}, {}, width, {}, inputs, columns, this->cleared_from(t)};
         for (int i = 0; i < N; ++i) {
             body.in[i] = {in[i], t};
             body.serves[i] = width / in[i].width;
