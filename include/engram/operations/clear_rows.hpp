@@ -22,25 +22,25 @@ struct cleared_rows {
     };
     static ENGRAM_HD void forward(auto row, const auto& o, settings) {
         const bool begins = o.reset[0] > 0.5f;
-        for (int k = 0; k < o.y.count; ++k) {
+        each_part(o.y, [&](int k) {
             const auto& x = o.x.parts[k];
             const auto& y = o.y.parts[k];
             if (begins)
                 row.each(y.width, [&](auto i) { y.put(i, zero_of(x[i])); });
             else
                 row.each(y.width, [&](auto i) { y.put(i, x[i]); });
-        }
+        });
     }
     static ENGRAM_HD void backward(auto row, const auto& o, settings) {
         const bool begins = o.reset[0] > 0.5f;
-        for (int k = 0; k < o.x.count; ++k) {
+        each_part(o.x, [&](int k) {
             const auto& x = o.x.parts[k];
             const auto& y = o.y.parts[k];
             if (begins || !y.d)
                 row.each(x.d.width, [&](auto i) { x.d.put(i, zero_of(x.d[i])); });
             else
                 row.each(x.d.width, [&](auto i) { x.d.put(i, y.d[i]); });
-        }
+        });
     }
 };
 

@@ -19,16 +19,16 @@ struct concatenate_rows {
         output_row<Real> y;
     };
     static ENGRAM_HD void forward(auto row, const auto& o, settings) {
-        for (int k = 0; k < o.x.count; ++k) {
+        each_part(o.x, [&](int k) {
             const auto& x = o.x.parts[k];
             row.each(x.width, [&](auto i) { o.y.put(i + x.before, x[i]); });
-        }
+        });
     }
     static ENGRAM_HD void backward(auto row, const auto& o, settings) {
-        for (int k = 0; k < o.x.count; ++k) {
+        each_part(o.x, [&](int k) {
             const auto& x = o.x.parts[k];
             if (x.d) row.each(x.width, [&](auto i) { x.d.put(i, o.y.d[i + x.before]); });
-        }
+        });
     }
 };
 

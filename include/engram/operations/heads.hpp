@@ -52,13 +52,13 @@ struct mixture_rows {
         row.each(o.y.width, [&](auto i) {
             auto sum = o.y[i] * 0;
             if (o.values.first > 0) sum = o.y[i];
-            for (int k = 0; k < o.values.count; ++k) sum = sum + o.shares[o.values.first + k] * o.values.parts[k][i];
+            each_part(o.values, [&](int k) { sum = sum + o.shares[o.values.first + k] * o.values.parts[k][i]; });
             o.y.put(i, sum);
         });
     }
     static ENGRAM_HD void backward(auto row, const auto& o, settings) {
         const int n = o.y.width;
-        for (int k = 0; k < o.values.count; ++k) {
+        each_part(o.values, [&](int k) {
             const auto& value = o.values.parts[k];
             const int of = o.values.first + k;
             if (o.shares.d) {
@@ -66,7 +66,7 @@ struct mixture_rows {
                 row.once([&] { o.shares.d.put(of, slope); });
             }
             if (value.d) row.each(n, [&](auto i) { value.d.put(i, o.shares[of] * o.y.d[i]); });
-        }
+        });
     }
 };
 

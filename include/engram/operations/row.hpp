@@ -150,7 +150,7 @@ struct kept_row : row_columns<Real> {};
 /// Count inputs.
 template <class Real, int Count>
 struct input_array {
-    static constexpr int count = Count;
+    static constexpr int most = Count, count = Count;
     input_row<Real> parts[Count];
     ENGRAM_HD constexpr const input_row<Real>& operator[](int k) const { return parts[k]; }
 };
@@ -170,9 +170,18 @@ struct input_list {
 /// The outputs that are left, beside the inputs of an input_list: number first + k belongs to input first + k.
 template <class Real>
 struct output_list {
+    static constexpr int most = input_list<Real>::most;
     int first = 0, count = 0;
-    output_row<Real> parts[input_list<Real>::most];
+    output_row<Real> parts[most];
 };
+
+/// visit(k) for the parts of a list, in order. A device counts to `most`, so that its numbers of the parts are
+/// constants: indexed by a variable, a list is copied to memory by every thread.
+template <class List, class Visit>
+ENGRAM_HD void each_part(const List& list, Visit visit) {
+    ENGRAM_UNROLL
+    for (int k = 0; k < List::most && k < list.count; ++k) visit(k);
+}
 
 /// Zero of a kind of number, whatever its value.
 template <class Number>

@@ -136,7 +136,7 @@ consteval bool has_lists() {
 template <class Member, class Visit>
 ENGRAM_HD void each_columns(Member& m, Visit visit) {
     if constexpr (requires { m.parts; }) {
-        for (int k = 0; k < m.count; ++k) each_columns(m.parts[k], visit);
+        each_part(m, [&](int k) { each_columns(m.parts[k], visit); });
     } else if constexpr (!is_weight<Member>) {
         visit(m);
         if constexpr (requires { m.d; }) visit(m.d);
