@@ -13,10 +13,10 @@ Without PyTorch or without a GPU it says so and exits with status 77.
 
 import sys
 
+from peer_timing import device, failed, name_of_device, three_ways  # first: it says so where PyTorch is missing
+
 import torch
 import torch.nn.functional as F
-
-from peer_timing import device, failed, name_of_device, three_ways
 
 T, B, X, H, N, D, K = 50, 16, 256, 512, 1024, 128, 10
 C = X + H

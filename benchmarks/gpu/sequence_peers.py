@@ -24,11 +24,11 @@ import os
 import sys
 import time
 
+from peer_timing import captured, device, failed, name_of_device, on_host, timed_ways  # first: it says so where PyTorch is missing
+
 import torch
 import torch.nn.functional as F
 from torch import nn
-
-from peer_timing import captured, device, failed, name_of_device, on_host, timed_ways
 
 
 class Affine(nn.Linear):
