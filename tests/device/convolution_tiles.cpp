@@ -69,8 +69,9 @@ struct images {
         on.launch_blocks("slices", std::ptrdiff_t{split.slices} * s.kernel * s.kernel * split.parts, slice::scratch,
                          slice{s, split, rows_of(x, x_width, x_stride), rows_of(y, y_width, y_stride),
                                count * s.out_height, partial.data()});
-        on.launch("sum", s.weights(),
-                  internal::sum_slices<double>{partial.data(), s.weights(), split.slices, to.data(), add});
+        using sum = internal::sum_slices<double>;
+        on.launch_blocks("sum", sum::blocks(s.weights()), sum::scratch,
+                         sum{partial.data(), s.weights(), split.slices, to.data(), add});
         on.order = thread_order::ascending;
         return to;
     }
@@ -146,8 +147,9 @@ TEST_CASE("sums of columns in slices") {
                 using slice = internal::column_sums_slice<double>;
                 on.launch_blocks("slices", slices, slice::lanes,
                                  slice{x.data(), columns, rows, slices, partial.data()});
-                on.launch("sum", columns,
-                          internal::sum_slices<double>{partial.data(), columns, slices, total.data(), true});
+                using together = internal::sum_slices<double>;
+                on.launch_blocks("sum", together::blocks(columns), together::scratch,
+                                 together{partial.data(), columns, slices, total.data(), true});
                 for (int c = 0; c < columns; ++c) {
                     double sum = 2;
                     for (int r = 0; r < rows; ++r) sum += x[static_cast<std::size_t>(r * columns + c)];

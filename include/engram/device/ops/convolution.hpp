@@ -201,8 +201,9 @@ private:
         add_slices(partial, shape.weights(), split.slices, dw, add);
     }
     void add_slices(buffer& of, std::ptrdiff_t count, int slices, const operand<real>& to, bool add) {
-        this->on->launch(this->name, count,
-                         internal::sum_slices<real>{of.data(), count, slices, to.data, to.accumulate || add});
+        using sum = internal::sum_slices<real>;
+        this->on->launch_blocks(this->name, sum::blocks(count), sum::scratch,
+                                sum{of.data(), count, slices, to.data, to.accumulate || add});
     }
 
     convolution_geometry shape;

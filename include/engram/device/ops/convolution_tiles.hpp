@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include <engram/device/kernel.hpp>
+#include <engram/device/shared_sums.hpp>
 #include <engram/kernels/convolution_shape.hpp>
 
 namespace engram {
@@ -270,18 +271,28 @@ struct column_sums_slice {
     }
 };
 
-/// to[i] (+)= the sum of partial[slice, i] over the slices, in their order.
+/// to[i] (+)= the sum of partial[slice, i] over the slices, always in the same order; some numbers a block.
 template <class Real>
 struct sum_slices {
+    using sums = shared_sums<128>;
+    static constexpr int lanes = 128, scratch = sums::share_numbers, numbers = lanes / sums::shares;
+    static std::ptrdiff_t blocks(std::ptrdiff_t count) { return (count + numbers - 1) / numbers; }
+
     const Real* partial;
     std::ptrdiff_t count;
     int slices;
     Real* to;
     bool accumulate;
-    ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        Real sum = 0;
-        for (int s = 0; s < slices; ++s) sum += partial[s * count + i];
-        give(to[i], accumulate, sum);
+    template <class Block>
+    ENGRAM_HD void operator()(Block& block, int index) const {
+        const std::ptrdiff_t first = std::ptrdiff_t{index} * numbers, all = count, left = all - first;
+        const Real* const from = partial + first;
+        Real* const into = to + first;
+        const bool adds = accumulate;
+        sums::add_up(
+            block, block.scratch, left < numbers ? static_cast<int>(left) : numbers, slices,
+            [=](int i, int slice) { return from[slice * all + i]; },
+            [=](int i, Real sum) { give(into[i], adds, sum); });
     }
 };
 

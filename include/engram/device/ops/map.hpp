@@ -11,6 +11,7 @@
 // registers would leave a kernel of single points fewer threads.
 
 #include <engram/device/kernel.hpp>
+#include <engram/device/shared_sums.hpp>
 #include <engram/operations/map.hpp>
 
 namespace engram {
@@ -117,9 +118,8 @@ struct map_chain_forward {
     }
 };
 
-/// The gradients of the inputs in `sent`, a bit each. With `Across`, one thread sums up what one column of the only
-/// input sent stands for; without, each thread gives its number's share.
-template <class Real, class Functor, int N, int M, bool Across>
+/// The gradients of the inputs in `sent`, a bit each: every thread gives its number's share.
+template <class Real, class Functor, int N, int M>
 struct map_backward {
     using chain = map_chain_backward<Real, Functor, N, M>;
 
@@ -127,31 +127,16 @@ struct map_backward {
     step_rows<Real> in[N], d_in[N], d_out[M];
     int width, serves[N];
     unsigned sent;
-    int columns;  // with Across: those of the input
     cleared_inputs<Real> clears;
 
     ENGRAM_HD void operator()(std::ptrdiff_t i) const {
-        if constexpr (Across) {
-            Real total[N] = {};
-            const std::ptrdiff_t row = i / columns, column = i % columns;
-            const int each = width / columns;
-            for (std::ptrdiff_t c = column * each; c < (column + 1) * each; ++c) {
-                Real x[N], dy[M], slopes[N];
-                read(row, c, x, dy);
-                find(x, dy, clears.at(row), slopes);
-                for (int k = 0; k < N; ++k) total[k] += slopes[k];
-            }
-            for (int k = 0; k < N; ++k)
-                if (sent >> k & 1u) d_in[k].put(row, column, total[k]);
-        } else {
-            const std::ptrdiff_t column = i % width, row = i / width;
-            Real x[N], dy[M], slopes[N];
-            const unsigned cleared = clears.at(row);
-            read(row, column, x, dy);
-            find(x, dy, cleared, slopes);
-            for (int k = 0; k < N; ++k)
-                if ((sent & ~cleared) >> k & 1u) d_in[k].put(row, column, slopes[k]);
-        }
+        const std::ptrdiff_t column = i % width, row = i / width;
+        Real x[N], dy[M], slopes[N];
+        const unsigned cleared = clears.at(row);
+        read(row, column, x, dy);
+        find(x, dy, cleared, slopes);
+        for (int k = 0; k < N; ++k)
+            if ((sent & ~cleared) >> k & 1u) d_in[k].put(row, column, slopes[k]);
     }
     ENGRAM_HD void read(std::ptrdiff_t row, std::ptrdiff_t column, Real* x, Real* dy) const {
         for (int i = 0; i < N; ++i) x[i] = in[i].row(row)[static_cast<int>(column) / serves[i]];
@@ -178,12 +163,39 @@ private:
     }
 };
 
+/// The gradient of an input whose columns serve several each: a block a row sums up what they stand for.
+template <class Real, class Functor, int N, int M>
+struct map_backward_across {
+    static constexpr int lanes = 128, scratch = shared_sums<lanes>::share_numbers;
+
+    map_backward<Real, Functor, N, M> step;
+    int input, columns;
+
+    template <class Block>
+    ENGRAM_HD void operator()(Block& block, int row) const {
+        const int each = step.width / columns, of = input;
+        const unsigned cleared = step.clears.at(row);
+        const auto& all = step;
+        shared_sums<lanes>::add_up(
+            block, block.scratch, columns, each,
+            [=, &all](int i, int c) {
+                Real x[N], dy[M], slopes[N], slope = 0;
+                all.read(row, i * each + c, x, dy);
+                all.find(x, dy, cleared, slopes);
+                for (int k = 0; k < N; ++k)
+                    if (k == of) slope = slopes[k];
+                return slope;
+            },
+            [=, &all](int i, Real sum) { all.d_in[of].put(row, i, sum); });
+    }
+};
+
 /// All steps of a column and row, back from the last one.
 template <class Real, class Functor, int N, int M>
 struct map_chain_backward {
     static constexpr int ahead = steps_ahead(2 * N + M);
 
-    map_backward<Real, Functor, N, M, false> step;
+    map_backward<Real, Functor, N, M> step;
     rows_of_a_thread rows;
     int carried[N] = {};  // 1 + the output of the step before that this input is; 0: none, or its gradient is not sent
 
@@ -347,15 +359,15 @@ struct map_kernel<Backend, Functor, N> final
         this->launch_points(steps, body, false);
     }
     void backward(int t, int steps) override {
-        for (const unsigned inputs : along) this->launch_points(steps, gradient<false>(t, inputs, width), true);
-        for (const int i : across) this->launch(steps, in[i].width, gradient<true>(t, 1u << i, in[i].width));
+        for (const unsigned inputs : along) this->launch_points(steps, gradient(t, inputs), true);
+        using sums = internal::map_backward_across<real, Functor, N, M>;
+        for (const int i : across)
+            this->launch_blocks(steps, 1, sums::scratch, sums{gradient(t, 1u << i), i, in[i].width});
     }
 
 private:
-    template <bool Across>
-    internal::map_backward<real, Functor, N, M, Across> gradient(int t, unsigned inputs, int columns) const {
-        internal::map_backward<real, Functor, N, M, Across> body{
-            functor, {}, {}, {}, width, {}, inputs, columns, this->cleared_from(t)};
+    internal::map_backward<real, Functor, N, M> gradient(int t, unsigned inputs) const {
+        internal::map_backward<real, Functor, N, M> body{functor, {}, {}, {}, width, {}, inputs, this->cleared_from(t)};
         for (int i = 0; i < N; ++i) {
             body.in[i] = {in[i], t};
             body.serves[i] = width / in[i].width;
