@@ -18,10 +18,10 @@ namespace engram {
 
 namespace internal {
 
-/// The rows of a thread, one after the other: of a chain that of every step.
-struct rows_of_a_thread {
-    int count = 1;
-    std::ptrdiff_t ahead = 0, apart = 0;  // rows ahead of its first one, and from one to the next
+/// The rows that a thread of a chain goes through, one a step.
+struct chain_rows {
+    int count;
+    std::ptrdiff_t ahead, apart;  // rows ahead of the first one, and from one to the next
 };
 
 /// Steps that a thread of a chain reads ahead, so many that the numbers of all of them stay in registers.
@@ -85,7 +85,7 @@ struct map_chain_forward {
     static constexpr int ahead = steps_ahead(N);
 
     map_forward<Real, Functor, N, M> step;
-    rows_of_a_thread rows;
+    chain_rows rows;
     int carried[N] = {};  // 1 + the output of the step before that this input is; 0: none
 
     ENGRAM_HD bool carries(int) const { return true; }
@@ -196,7 +196,7 @@ struct map_chain_backward {
     static constexpr int ahead = steps_ahead(2 * N + M);
 
     map_backward<Real, Functor, N, M> step;
-    rows_of_a_thread rows;
+    chain_rows rows;
     int carried[N] = {};  // 1 + the output of the step before that this input is; 0: none, or its gradient is not sent
 
     ENGRAM_HD bool carries(int input) const { return step.sent >> input & 1u; }
