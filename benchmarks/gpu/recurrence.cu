@@ -7,7 +7,7 @@
 //   (k1, a1) . (k2, a2) = (k1 k2, k2 a1 + a2),   k = 0 where an episode begins.
 //
 // Inputs lie on the device. Which of them is least depends on how many columns there are beside how many steps
-// (docs/decisions/0038). The numbers are compared first.
+// (docs/decisions/0041). The numbers are compared first.
 
 #include "timing.cuh"
 

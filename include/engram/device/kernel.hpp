@@ -7,6 +7,7 @@
 #include <string>
 
 #include <engram/device/executor.hpp>
+#include <engram/device/shared_sums.hpp>
 #include <engram/graph/program.hpp>
 
 namespace engram {
@@ -39,6 +40,12 @@ struct device_kernel : launched_kernel<Backend> {
     template <class Functor>
     void launch_blocks(int steps, int each, int scratch, const Functor& functor) {
         this->on->launch_blocks(this->name, std::ptrdiff_t{steps} * this->batch * each, scratch, functor);
+    }
+    /// The sums of a body in every one of `steps` * B rows (row_sums).
+    template <class Body>
+    void launch_sums(int steps, const Body& body) {
+        using sums = row_sums<typename Backend::real, Body>;
+        launch_blocks(steps, 1, sums::scratch, sums{body});
     }
 };
 

@@ -37,4 +37,20 @@ struct shared_sums {
     }
 };
 
+/// Block b has row b of an operation: body.put(b, i, sum of body.term(b, i, c) over c < body.terms()) for
+/// i < body.count().
+template <class Real, class Body>
+struct row_sums {
+    static constexpr int lanes = 128, scratch = shared_sums<lanes>::share_numbers;
+    Body body;
+    template <class Block>
+    ENGRAM_HD void operator()(Block& block, int row) const {
+        const auto& of = body;
+        shared_sums<lanes>::add_up(
+            block, block.scratch, of.count(), of.terms(),
+            [row, &of](int i, int c) -> Real { return of.term(row, i, c); },
+            [row, &of](int i, Real sum) { of.put(row, i, sum); });
+    }
+};
+
 }  // namespace engram

@@ -11,7 +11,6 @@
 // registers would leave a kernel of single points fewer threads.
 
 #include <engram/device/kernel.hpp>
-#include <engram/device/shared_sums.hpp>
 #include <engram/operations/map.hpp>
 
 namespace engram {
@@ -163,31 +162,23 @@ private:
     }
 };
 
-/// The gradient of an input whose columns serve several each: a block a row sums up what they stand for.
+/// The gradient of an input whose columns serve several each: the sum of what they stand for.
 template <class Real, class Functor, int N, int M>
 struct map_backward_across {
-    static constexpr int lanes = 128, scratch = shared_sums<lanes>::share_numbers;
-
     map_backward<Real, Functor, N, M> step;
     int input, columns;
 
-    template <class Block>
-    ENGRAM_HD void operator()(Block& block, int row) const {
-        const int each = step.width / columns, of = input;
-        const unsigned cleared = step.clears.at(row);
-        const auto& all = step;
-        shared_sums<lanes>::add_up(
-            block, block.scratch, columns, each,
-            [=, &all](int i, int c) {
-                Real x[N], dy[M], slopes[N], slope = 0;
-                all.read(row, i * each + c, x, dy);
-                all.find(x, dy, cleared, slopes);
-                for (int k = 0; k < N; ++k)
-                    if (k == of) slope = slopes[k];
-                return slope;
-            },
-            [=, &all](int i, Real sum) { all.d_in[of].put(row, i, sum); });
+    ENGRAM_HD int count() const { return columns; }
+    ENGRAM_HD int terms() const { return step.width / columns; }
+    ENGRAM_HD Real term(int row, int i, int c) const {
+        Real x[N], dy[M], slopes[N], slope = 0;
+        step.read(row, i * terms() + c, x, dy);
+        step.find(x, dy, step.clears.at(row), slopes);
+        for (int k = 0; k < N; ++k)
+            if (k == input) slope = slopes[k];
+        return slope;
     }
+    ENGRAM_HD void put(int row, int i, Real sum) const { step.d_in[input].put(row, i, sum); }
 };
 
 /// All steps of a column and row, back from the last one.
@@ -361,8 +352,7 @@ struct map_kernel<Backend, Functor, N> final
     void backward(int t, int steps) override {
         for (const unsigned inputs : along) this->launch_points(steps, gradient(t, inputs), true);
         using sums = internal::map_backward_across<real, Functor, N, M>;
-        for (const int i : across)
-            this->launch_blocks(steps, 1, sums::scratch, sums{gradient(t, 1u << i), i, in[i].width});
+        for (const int i : across) this->launch_sums(steps, sums{gradient(t, 1u << i), i, in[i].width});
     }
 
 private:

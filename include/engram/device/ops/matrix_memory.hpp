@@ -269,47 +269,33 @@ struct erase_add_to_memory {
     }
 };
 
-/// Block b has row b: all its sums over a slot's word.
 template <class Real>
 struct erase_add_to_weights {
-    static constexpr int lanes = 128, scratch = shared_sums<lanes>::share_numbers;
     erase_add_rows<Real> all;
     step_rows<Real> d_out, d_weights;
-    template <class Block>
-    ENGRAM_HD void operator()(Block& block, int row) const {
-        const auto& of = *this;
-        const int slots = all.slots, word = all.word;
-        shared_sums<lanes>::add_up(
-            block, block.scratch, all.heads * slots, word,
-            [=, &of](int at, int c) {
-                const int h = at / slots, n = at % slots, place = n * word + c;
-                const Real reach = of.all.memory.row(row)[place] * of.all.kept(row, n, c, h);
-                return of.d_out.row(row)[place] *
-                       (of.all.add.row(row)[h * word + c] - reach * of.all.erase.row(row)[h * word + c]);
-            },
-            [=, &of](int at, Real sum) { of.d_weights.put(row, at, sum); });
+    ENGRAM_HD int count() const { return all.heads * all.slots; }
+    ENGRAM_HD int terms() const { return all.word; }
+    ENGRAM_HD Real term(int row, int at, int c) const {
+        const int h = at / all.slots, n = at % all.slots, place = n * all.word + c;
+        const Real reach = all.memory.row(row)[place] * all.kept(row, n, c, h);
+        return d_out.row(row)[place] *
+               (all.add.row(row)[h * all.word + c] - reach * all.erase.row(row)[h * all.word + c]);
     }
+    ENGRAM_HD void put(int row, int at, Real sum) const { d_weights.put(row, at, sum); }
 };
 
-/// Block b has row b: all its sums over slots.
 template <class Real>
 struct erase_add_to_erase {
-    static constexpr int lanes = 128, scratch = shared_sums<lanes>::share_numbers;
     erase_add_rows<Real> all;
     step_rows<Real> d_out, d_erase;
-    template <class Block>
-    ENGRAM_HD void operator()(Block& block, int row) const {
-        const auto& of = *this;
-        const int slots = all.slots, word = all.word;
-        shared_sums<lanes>::add_up(
-            block, block.scratch, all.heads * word, slots,
-            [=, &of](int at, int n) {
-                const int h = at / word, c = at % word, place = n * word + c;
-                return -of.all.weights.row(row)[h * slots + n] * of.d_out.row(row)[place] *
-                       of.all.memory.row(row)[place] * of.all.kept(row, n, c, h);
-            },
-            [=, &of](int at, Real sum) { of.d_erase.put(row, at, sum); });
+    ENGRAM_HD int count() const { return all.heads * all.word; }
+    ENGRAM_HD int terms() const { return all.slots; }
+    ENGRAM_HD Real term(int row, int at, int n) const {
+        const int h = at / all.word, c = at % all.word, place = n * all.word + c;
+        return -all.weights.row(row)[h * all.slots + n] * d_out.row(row)[place] * all.memory.row(row)[place] *
+               all.kept(row, n, c, h);
     }
+    ENGRAM_HD void put(int row, int at, Real sum) const { d_erase.put(row, at, sum); }
 };
 
 }  // namespace internal
@@ -333,12 +319,8 @@ struct erase_add_kernel<Backend> final : device_kernel<Backend> {
         const int N = shape.slots, W = shape.word, H = shape.heads;
         if (d_in[0])
             this->launch(steps, out.width, internal::erase_add_to_memory<real>{rows(t), {d_out, t}, {d_in[0], t}});
-        if (d_in[1])
-            this->launch_blocks(steps, 1, internal::erase_add_to_weights<real>::scratch,
-                                internal::erase_add_to_weights<real>{rows(t), {d_out, t}, {d_in[1], t}});
-        if (d_in[2])
-            this->launch_blocks(steps, 1, internal::erase_add_to_erase<real>::scratch,
-                                internal::erase_add_to_erase<real>{rows(t), {d_out, t}, {d_in[2], t}});
+        if (d_in[1]) this->launch_sums(steps, internal::erase_add_to_weights<real>{rows(t), {d_out, t}, {d_in[1], t}});
+        if (d_in[2]) this->launch_sums(steps, internal::erase_add_to_erase<real>{rows(t), {d_out, t}, {d_in[2], t}});
         if (d_in[3])
             this->on->products(this->name, steps * this->batch, {in[1].at(t), N}, in[1].stride, {d_out.at(t), W},
                                d_out.stride, d_in[3].accumulate, d_in[3].at(t), W, d_in[3].stride, H, W, N);
