@@ -434,7 +434,7 @@ TEST_CASE("stable Hadamard memory") {
             return stable_hadamard_layer::state<var<cpu<double>>>{v.g->state("matrix", 4), v.g->state("place", 1)};
         },
         [](const auto& in, auto& now) {
-            return stable_hadamard_layer::recall(in[0], in[1], in[2], in[3], in[4], in[5], now.matrix);
+            return stable_hadamard_layer::recall(in[0], in[1], in[2], in[3], in[4], in[5], 100, now.matrix);
         });
     std::vector<matrix> shown(6);
     const auto shares = [](numbers x) {
@@ -454,40 +454,47 @@ TEST_CASE("stable Hadamard memory") {
     printed(h[0][2], {0.334091661594, 0.175910729497});
     printed(h[1][2], {0.513819844496, 0.047187536739});
 
-    const stable_hadamard::settings s{.hidden = 5, .layers = 2, .size = 3, .rows = 7};
-    alone::controller<stable_hadamard> a(s, 4);
-    a.unsettle();
-    struct layer {
-        matrix M = oracle::zeros(3, 3);
-        double place = 0;
-    };
-    std::set<int> rows;
-    alone::walks_alike(a, std::vector<layer>(2), [&](const numbers& in, std::vector<layer>& now) {
-        numbers x = affine(*a.store, "controller.input", in);
-        for (std::size_t n = 0; n < 2; ++n) {
-            const std::string name = "controller.layer." + std::to_string(n) + ".";
-            const numbers u = layer_normal(*a.store, name + "norm", x),
-                          all = product(*a.store, name + "look.weight", u);
-            numbers k = oracle::relu(part(all, 0, 3)), q = oracle::relu(part(all, 3, 3));
-            const double sums[] = {k[0] + k[1] + k[2] + 1e-5, q[0] + q[1] + q[2] + 1e-5};
-            const int row = static_cast<int>(now[n].place * 7);
-            rows.insert(row);
-            now[n].place = std::fmod(now[n].place + (std::sqrt(5.0) - 1) / 2, 1);
-            numbers read = product(*a.store, name + "through.weight", u);
-            for (int i = 0; i < 3; ++i)
-                for (int j = 0; j < 3; ++j) {
-                    double& m = now[n].M[at(i)][at(j)];
-                    m = m * (1 + std::tanh(rows_of(*a.store, name + "theta")[at(row)][at(i)] * all[at(9 + j)])) +
-                        sigmoid(all[12]) * all[at(6 + i)] * k[at(j)] / sums[0];
-                    read[at(i)] += m * q[at(j)] / sums[1];
-                }
-            x = affine(*a.store, name + "out", read);
-        }
-        return x;
-    });
-    CHECK(rows.size() == 7);
-    keeps_what_it_must<stable_hadamard>(s, 100);
+    stable_hadamard::settings s{.hidden = 5, .layers = 2, .size = 3, .rows = 7};
+    for (const double bound : {0.0, 0.04}) {
+        s.bound = bound;
+        alone::controller<stable_hadamard> a(s, 4);
+        a.unsettle();
+        struct layer {
+            matrix M = oracle::zeros(3, 3);
+            double place = 0;
+        };
+        std::set<int> rows;
+        int cut = 0;
+        alone::walks_alike(a, std::vector<layer>(2), [&](const numbers& in, std::vector<layer>& now) {
+            numbers x = affine(*a.store, "controller.input", in);
+            for (std::size_t n = 0; n < 2; ++n) {
+                const std::string name = "controller.layer." + std::to_string(n) + ".";
+                const numbers u = layer_normal(*a.store, name + "norm", x),
+                              all = product(*a.store, name + "look.weight", u);
+                numbers k = oracle::relu(part(all, 0, 3)), q = oracle::relu(part(all, 3, 3));
+                const double sums[] = {k[0] + k[1] + k[2] + 1e-5, q[0] + q[1] + q[2] + 1e-5};
+                const int row = static_cast<int>(now[n].place * 7);
+                rows.insert(row);
+                now[n].place = std::fmod(now[n].place + (std::sqrt(5.0) - 1) / 2, 1);
+                numbers read = product(*a.store, name + "through.weight", u);
+                for (int i = 0; i < 3; ++i)
+                    for (int j = 0; j < 3; ++j) {
+                        double& m = now[n].M[at(i)][at(j)];
+                        m = m * (1 + std::tanh(rows_of(*a.store, name + "theta")[at(row)][at(i)] * all[at(9 + j)])) +
+                            sigmoid(all[12]) * all[at(6 + i)] * k[at(j)] / sums[0];
+                        if (bound > 0 && std::abs(m) > bound) m = std::copysign(bound, m), ++cut;
+                        read[at(i)] += m * q[at(j)] / sums[1];
+                    }
+                x = affine(*a.store, name + "out", read);
+            }
+            return x;
+        });
+        CHECK(rows.size() == 7);
+        CHECK((cut > 0) == (bound > 0));
+        keeps_what_it_must<stable_hadamard>(s, 100);
+    }
     CHECK(refused<stable_hadamard>({.rows = 0}) == "controller.rows: expected at least one row, got 0");
+    CHECK(refused<stable_hadamard>({.bound = -1}) == "controller.bound: expected 0 or a positive number, got -1");
 }
 
 TEST_CASE("mLSTM") {

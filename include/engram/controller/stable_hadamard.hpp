@@ -4,21 +4,24 @@
 // Stable Hadamard memory, SHM (Le et al. 2025): a matrix that is multiplied, entry by entry, by what a step chooses.
 //
 //   u = norm(x),  k = relu(u W_k) and q = relu(u W_q), each divided by 1e-5 and its sum,  v = u W_v,  c = u W_c
-//   C = 1 + tanh(theta c^T),  M' = M * C + sigma(u w) v k^T,  h = (M' q + u W_s) W_o + b
+//   C = 1 + tanh(theta c^T),  M' = cut(M * C + sigma(u w) v k^T),  h = (M' q + u W_s) W_o + b
 //
 // theta is a learnt row of a table of `rows`. The paper draws one at random at every step, so that no product of C
 // grows; here the step of the episode chooses it, by multiples of the golden ratio: as even as a draw, and the learner
 // finds the row that the actor had. With `rows` = 1 it is always the same, which is what two of the three published
-// programs do. What those of the third one do besides, M cut to [-100, 100], is left out: it is not associative.
+// programs do. The third cuts M to [-bound, bound], which the paper does not: what learning makes of C is not 1 on
+// average, and where episodes are long M, and with it the gradient, grows without an end (docs/results/popgym.md).
 //
-// A resettable linear recurrence (docs/decisions/0026): lift (C, sigma(u w) v k^T). Shapes: x [T, B, .], from inputs by
-// a layer of its own, state M [B, N * N], output h [T, B, H].
+// Without the cut (`bound` = 0) a resettable linear recurrence (docs/decisions/0026): lift (C, sigma(u w) v k^T).
+// Shapes: x [T, B, .], from inputs by a layer of its own, state M [B, N * N], output h [T, B, H].
 
 #include <engram/controller/layered.hpp>
 #include <engram/operations/layer_norm.hpp>
 #include <engram/operations/learnt_row.hpp>
 #include <engram/operations/outer.hpp>
 #include <engram/operations/softmax.hpp>
+
+#include <limits>
 
 namespace engram {
 
@@ -27,8 +30,9 @@ struct share_of {
     constexpr auto operator()(auto x, auto sum) const { return x / (sum + 1e-5); }
 };
 struct calibrate_and_add {
+    double bound;
     constexpr auto operator()(auto old, auto calibration, auto write, auto eta) const {
-        return old * (1 + tanh(calibration)) + logistic(eta) * write;
+        return max(min(old * (1 + tanh(calibration)) + logistic(eta) * write, bound), -bound);
     }
 };
 /// The row of a table of `rows` for a place in [0, 1), and the next place.
@@ -42,15 +46,18 @@ struct golden_step {
 
 struct stable_hadamard_layer {
     struct settings {
-        int hidden = 128;  // H, columns of the stream
-        int layers = 1;    // one above the other
-        int size = 32;     // N, rows and columns of M
-        int rows = 128;    // of the table of theta
+        int hidden = 128;    // H, columns of the stream
+        int layers = 1;      // one above the other
+        int size = 32;       // N, rows and columns of M
+        int rows = 128;      // of the table of theta
+        double bound = 100;  // of what M holds, 0: none
         void check() const {
             internal::check_layers(hidden, layers);
             require(size > 0, "controller.size: expected at least one row, got ", size);
             require(rows > 0, "controller.rows: expected at least one row, got ", rows);
+            require(bound >= 0, "controller.bound: expected 0 or a positive number, got ", bound);
         }
+        double limit() const { return bound > 0 ? bound : std::numeric_limits<double>::infinity(); }
     };
     struct weights {
         layer_norm_weights norm;
@@ -82,11 +89,12 @@ struct stable_hadamard_layer {
         return {g.own_state("matrix", s.size * s.size), g.own_state("place", 1)};
     }
     /// The recurrence alone: M' q [., N] of a row theta, c, v, k and q [., N] and the logit of eta [., 1]. The rows of
-    /// `matrix` are those of k: it is M^T.
+    /// `matrix` are those of k: it is M^T. It is cut to [-limit, limit].
     template <class Var>
     static Var recall(const Var& theta, const Var& c, const Var& v, const Var& k, const Var& q, const Var& eta,
-                      Var& matrix) {
-        matrix = map("matrix", calibrate_and_add{}, matrix, outer("calibration", c, theta), outer("write", k, v), eta);
+                      double limit, Var& matrix) {
+        matrix =
+            map("matrix", calibrate_and_add{limit}, matrix, outer("calibration", c, theta), outer("write", k, v), eta);
         return read_matrices("read", matrix, q);
     }
     template <class Backend>
@@ -99,8 +107,8 @@ struct stable_hadamard_layer {
         const auto [row, place] = map("place", golden_step{s.rows}, now.place);
         now.place = place;
         const auto theta = embed("theta", row, w.theta);
-        const auto read =
-            recall(theta, all.columns(3 * N, N), all.columns(2 * N, N), k, q, all.columns(4 * N, 1), now.matrix);
+        const auto read = recall(theta, all.columns(3 * N, N), all.columns(2 * N, N), k, q, all.columns(4 * N, 1),
+                                 s.limit(), now.matrix);
         const auto sum = map("sum", add{}, read, affine("through", u, linear{w.through, {}}));
         return affine("out", sum, w.out);
     }
@@ -110,6 +118,6 @@ struct stable_hadamard : layered<stable_hadamard_layer> {};
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::stable_hadamard_layer::settings, hidden, layers, size, rows);
+ENGRAM_REFLECT(engram::stable_hadamard_layer::settings, hidden, layers, size, rows, bound);
 
 static_assert(engram::controller_policy<engram::stable_hadamard>);
