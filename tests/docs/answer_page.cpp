@@ -1,12 +1,12 @@
 // The page of memories and tasks, docs/results/answer.md, and its picture: from docs/results/data/answer_runs.csv, a
-// row a run and level as engram-campaign writes them, and answer_sizes.csv (docs/results/answer.sh). A block of the
-// page between
+// row a run and level as engram-campaign writes them, answer_unseen.csv, the same of other seeds, and answer_sizes.csv
+// (docs/results/answer.sh). A block of the page between
 //
 //     <!-- answer: NAME -->
 //     <!-- end -->
 //
-// is one of these: ran, scores, heldout, ranks, good_for, hybrid, cost. ENGRAM_WRITE_DOCS=1 ./dev test docs writes
-// them.
+// is one of these: ran, scores, heldout, ranks, unseen, good_for, hybrid, cost. ENGRAM_WRITE_DOCS=1 ./dev test docs
+// writes them.
 
 #include <algorithm>
 #include <array>
@@ -88,40 +88,47 @@ struct run {
     std::optional<double> most;  // along the curve
 };
 
-const std::vector<run>& all_runs() {
-    static const std::vector<run> runs = [] {
-        std::vector<run> found;
-        for (const auto& r : read_rows("data/answer_runs.csv")) {
-            const std::string name = member_of(r.at("program")), task = r.at("task");
-            const int seed = std::stoi(r.at("seed"));
-            auto at = std::find_if(found.begin(), found.end(),
-                                   [&](const run& f) { return f.member == name && f.task == task && f.seed == seed; });
-            if (at == found.end()) {
-                at = found.insert(found.end(), run{});
-                at->member = name, at->task = task, at->seed = seed;
-                at->parameters = std::stod(r.at("parameters")), at->steps = std::stod(r.at("steps"));
-                at->seconds = std::stod(r.at("seconds")), at->processor_seconds = std::stod(r.at("processor_seconds"));
-            }
-            if (!r.at("memory.key").empty()) {
-                // Of each write [x, h], its key and the square of that (kernels/knn_ring.hpp); x is what encoders give.
-                const auto& encoded = r.at(r.at("encoder.width").empty() ? "encoder.numbers.layers" : "encoder.width");
-                const double columns =
-                    std::stod(encoded) + std::stod(r.at("controller.hidden")) + std::stod(r.at("memory.key")) + 1;
-                at->ring = columns * std::stod(r.at("memory.slots")) * sizeof(float);
-            }
-            const scale s = scale_of(r);
-            at->levels[r.at("level")] = {s.way(std::stod(r.at("reward"))), s.error(std::stod(r.at("standard_error")))};
-            if (r.at("level") == "train")
-                if (const auto most = number(r.at("mmer"))) at->most = s.way(*most);
+std::vector<run> read_runs(const std::string& file) {
+    std::vector<run> found;
+    for (const auto& r : read_rows(file)) {
+        const std::string name = member_of(r.at("program")), task = r.at("task");
+        const int seed = std::stoi(r.at("seed"));
+        auto at = std::find_if(found.begin(), found.end(),
+                               [&](const run& f) { return f.member == name && f.task == task && f.seed == seed; });
+        if (at == found.end()) {
+            at = found.insert(found.end(), run{});
+            at->member = name, at->task = task, at->seed = seed;
+            at->parameters = std::stod(r.at("parameters")), at->steps = std::stod(r.at("steps"));
+            at->seconds = std::stod(r.at("seconds")), at->processor_seconds = std::stod(r.at("processor_seconds"));
         }
-        return found;
-    }();
+        if (!r.at("memory.key").empty()) {
+            // Of each write [x, h], its key and the square of that (kernels/knn_ring.hpp); x is what encoders give.
+            const auto& encoded = r.at(r.at("encoder.width").empty() ? "encoder.numbers.layers" : "encoder.width");
+            const double columns =
+                std::stod(encoded) + std::stod(r.at("controller.hidden")) + std::stod(r.at("memory.key")) + 1;
+            at->ring = columns * std::stod(r.at("memory.slots")) * sizeof(float);
+        }
+        const scale s = scale_of(r);
+        at->levels[r.at("level")] = {s.way(std::stod(r.at("reward"))), s.error(std::stod(r.at("standard_error")))};
+        if (r.at("level") == "train")
+            if (const auto most = number(r.at("mmer"))) at->most = s.way(*most);
+    }
+    return found;
+}
+const std::vector<run>& all_runs() {
+    static const std::vector<run> runs = read_runs("data/answer_runs.csv");
+    return runs;
+}
+/// Of the memories that are ahead: seeds on which nothing was tuned.
+const std::vector<run>& unseen_runs() {
+    static const std::vector<run> runs = read_runs("data/answer_unseen.csv");
     return runs;
 }
 
-std::vector<const run*> runs_of(const std::string& name, const std::string& task) {
+std::vector<const run*> runs_of(const std::string& name, const std::string& task,
+                                const std::vector<run>& runs = all_runs()) {
     std::vector<const run*> found;
-    for (const auto& r : all_runs())
+    for (const auto& r : runs)
         if (r.member == name && r.task == task) found.push_back(&r);
     return found;
 }
@@ -331,6 +338,47 @@ std::string listed(const lines& words) {
     std::string out;
     for (std::size_t i = 0; i < words.size(); ++i)
         out += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+    return out;
+}
+
+/// Other seeds beside those of the tables above: as trained, behind the stroke the worse of the levels held out.
+lines unseen() {
+    const auto columns = begun_tasks();
+    lines out{head_of(columns, "memory"), rule(columns.size() + 1)}, apart;
+    int means = 0;
+    for (const auto& m : members) {
+        if (std::none_of(unseen_runs().begin(), unseen_runs().end(), [&](auto& r) { return r.member == m.name; }))
+            continue;
+        std::string line = "| " + std::string(m.title) + " |";
+        for (const auto& t : columns) {
+            const auto theirs = runs_of(m.name, t.name, unseen_runs()), ours = runs_of(m.name, t.name);
+            const auto level = trained_level(t.name);
+            if (theirs.empty()) {
+                line += " - |";
+                continue;
+            }
+            std::string cell;
+            const auto beside = [&](const std::optional<score>& there, const std::optional<score>& here,
+                                    const std::string& what) {
+                if (!there) return;
+                cell += (cell.empty() ? " " : " / ") + fixed(there->way, 0) + " ± " + fixed(there->error, 1);
+                ++means;
+                const double error = std::sqrt(there->error * there->error + here->error * here->error);
+                // What is known to a percent is not apart by less.
+                if (std::abs(there->way - here->way) > std::max(2 * error, 1.0))
+                    apart.push_back(std::string(m.title) + " on " + t.title + what + " (" + fixed(here->way, 0) +
+                                    ", now " + fixed(there->way, 0) + ")");
+            };
+            beside(over_seeds(theirs, level), over_seeds(ours, level), "");
+            beside(held_out(theirs), held_out(ours), ", held out");
+            line += cell + " |";
+        }
+        out.push_back(line);
+    }
+    out.push_back("");
+    out.push_back("Of " + std::to_string(means) + " means " + std::to_string(means - static_cast<int>(apart.size())) +
+                  " are within two errors of those above, or within a percent" +
+                  (apart.empty() ? "." : "; the others: " + listed(apart) + "."));
     return out;
 }
 
@@ -548,6 +596,7 @@ TEST_CASE("memories and tasks: the tables are those of the runs") {
                     {"scores", scores},
                     {"heldout", heldout},
                     {"ranks", ranks},
+                    {"unseen", unseen},
                     {"good_for", good_for},
                     {"hybrid", hybrid},
                     {"cost", cost}});
@@ -565,10 +614,18 @@ TEST_CASE("memories and tasks: parameters are equal, and those that ran") {
         const double lstm = all_sizes().at({"lstm", task}).parameters;
         CHECK(std::abs(100 * (size.parameters / lstm - 1)) <= most_apart);
     }
-    for (const auto& r : all_runs()) {
-        CAPTURE(r.member);
-        CAPTURE(r.task);
-        REQUIRE(all_sizes().count({r.member, r.task}) == 1);
-        CHECK(r.parameters == all_sizes().at({r.member, r.task}).parameters);
+    for (const auto* runs : {&all_runs(), &unseen_runs()})
+        for (const auto& r : *runs) {
+            CAPTURE(r.member);
+            CAPTURE(r.task);
+            REQUIRE(all_sizes().count({r.member, r.task}) == 1);
+            CHECK(r.parameters == all_sizes().at({r.member, r.task}).parameters);
+        }
+}
+
+TEST_CASE("memories and tasks: the seeds of the two files differ") {
+    for (const auto& r : unseen_runs()) {
+        const auto ours = runs_of(r.member, r.task);
+        CHECK(std::none_of(ours.begin(), ours.end(), [&](const run* o) { return o->seed == r.seed; }));
     }
 }
