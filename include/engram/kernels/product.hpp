@@ -341,8 +341,8 @@ void multiply(const product_part<Real>* parts, int count, const Real* bias, bool
     }
 }
 
-/// Rows of x and dy that multiply_transposed takes at a time.
-inline constexpr int transposed_block = 320;
+/// Rows of x and dy that multiply_transposed takes at a time, at most.
+inline constexpr int transposed_block = 192;
 
 /// Elements of the scratch memory of multiply_transposed.
 template <class Real>
@@ -359,26 +359,33 @@ void multiply_transposed(const Real* x, std::ptrdiff_t x_stride, int k, const Re
     constexpr int width = pack<Real>::width, panel = packed_weights<Real>::panel;
     if (m <= 0 && !accumulate)
         for (int i = 0; i < k; ++i) std::fill_n(dw + i * dw_stride, n, Real(0));
-    for (int first = 0; first < m; first += transposed_block) {
-        const int rows = std::min(transposed_block, m - first);
+    // Blocks of short rows are few enough for the first-level cache, where a tile reads them as they lie.
+    const bool in_place = (x_stride + dy_stride) * static_cast<int>(sizeof(Real)) <= 1536;
+    const int block = in_place ? transposed_block / 2 : transposed_block;
+    for (int first = 0; first < m; first += block) {
+        const int rows = std::min(block, m - first);
         const Real* xs = x + first * x_stride;
         const Real* dys = dy + first * dy_stride;
         const bool add = accumulate || first > 0;
-        // Columns of a strided matrix are gathered so that a tile reads them in order. What lies in the first-level
-        // cache anyway is read where it is, and so are overlapping rows, which gathering would multiply.
+        // Columns of longer rows are gathered so that a tile reads them in order, but for those of a few rows, and for
+        // overlapping rows, which gathering would multiply.
         constexpr std::ptrdiff_t near = 24 * 1024 / static_cast<int>(sizeof(Real));
-        const bool gather_x = x_stride >= k && rows * x_stride > near;
-        const bool gather_dy = n % width != 0 || rows * dy_stride > near;
+        const bool gather_x = !in_place && x_stride >= k && rows * x_stride > near;
+        const bool gather_dy = n % width != 0 || (!in_place && rows * dy_stride > near);
         // Sums that lie beyond the second-level cache are fetched while the tile above them is summed.
         constexpr int line = 64 / static_cast<int>(sizeof(Real));
         const bool far = k * dw_stride > beyond_cache / static_cast<int>(sizeof(Real));
         Real* dy_panel = workspace + std::ptrdiff_t(rows) * k;
+        // A few rows at a time: more of them, a power of two of numbers apart, would push each other out of the cache
+        // before the next tile takes the rest of their lines.
+        constexpr int few = 16;
         if (gather_x)
-            for_row_tiles(0, k, [&](int row, auto tile_rows) {
-                Real* to = workspace + std::ptrdiff_t(row) * rows;
-                for (int t = 0; t < rows; ++t)
-                    for (int r = 0; r < tile_rows(); ++r) to[t * tile_rows() + r] = xs[t * x_stride + row + r];
-            });
+            for (int some = 0; some < rows; some += few)
+                for_row_tiles(0, k, [&, end = std::min(some + few, rows)](int row, auto tile_rows) {
+                    Real* to = workspace + std::ptrdiff_t(row) * rows;
+                    for (int t = some; t < end; ++t)
+                        for (int r = 0; r < tile_rows(); ++r) to[t * tile_rows() + r] = xs[t * x_stride + row + r];
+                });
         for (int column = 0; column < n; column += panel) {
             const int columns = std::min(panel, n - column);
             const auto tiles = [&](auto vectors) __attribute__((always_inline)) {
