@@ -20,6 +20,7 @@
 #include <engram/core/error.hpp>
 #include <engram/core/float_maths.hpp>
 #include <engram/core/pack.hpp>
+#include <engram/core/packs.hpp>
 #include <engram/core/philox.hpp>
 #include <engram/core/reflection.hpp>
 #include <engram/core/rounding.hpp>

@@ -39,7 +39,7 @@ struct call {
 
 private:
     engram::row_columns<Real> head(const std::vector<Real>& of, int r) const {
-        return {const_cast<Real*>(of.data()) + r * L, 0, 0, L, 0, false};
+        return {{const_cast<Real*>(of.data()) + r * L, false}, 0, 0, L, 0};
     }
     const std::string name = "slots";
     const engram::host_row<Real> row{name};

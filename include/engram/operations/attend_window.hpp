@@ -48,76 +48,103 @@ struct window_rows {
     }
     static ENGRAM_HD void forward(auto row, const auto& o, settings s) {
         advance(row, o, s);
-        const int L = s.window, d = s.columns;
+        const int L = s.window, d = s.columns, half = d / 2;
+        const auto query_a = alone(o.query_a), query_b = alone(o.query_b), next = alone(o.next);
+        const auto shares = alone(o.shares);
         const auto root = scale(o, d);
         const auto written_places = o.step[0] + 1, no_key = zero_of(o.step[0]) - 1e9f;
-        row.each(L, [&](auto i) {
-            auto score = zero_of(o.next[i]);
-            for (int r = 0; r < d; ++r) score = score + half(o.query_a, o.query_b, r) * o.next[i + r * L];
+        row.each_wide(L, [&](auto i) {
+            auto score = zero_of(next[i]), other = score;
+            for (int r = 0; r < half; ++r) {
+                score = multiply_add(query_a[r], next[i + r * L], score);
+                other = multiply_add(query_b[r], next[i + (half + r) * L], other);
+            }
             // Places without a key are far below any score.
-            o.shares.put(i, select(row.number(i) < written_places, root * score, no_key));
+            shares.put(i, select(row.number(i) < written_places, root * (score + other), no_key));
         });
         softmax_columns(row, L, o.shares, o.shares);
-        row.sums(
-            d, L,
+        row.sums_wide(
+            d, d, L,
             [&](auto i, auto add) {
-                for (int c = 0; c < d; ++c) add(c, o.shares[i] * o.next[i + (d + c) * L]);
+                const auto share = shares[i];
+                for (int c = 0; c < d; ++c) add(c, share, next[i + (d + c) * L]);
             },
-            [&](int c, auto sum) { o.y.put(c, sum); });
+            [&](auto c, auto sum) { o.y.put(c, sum); });
     }
     static ENGRAM_HD void backward(auto row, const auto& o, settings s) {
-        const int L = s.window, d = s.columns, here = place(o, L);
-        const auto root = scale(o, d);
-        const auto now_written = static_cast<std::remove_cvref_t<decltype(root)>>(here);
-        // Of a score at some places, of their shares and of what y gets from them.
-        const auto d_seen = [&](auto c) { return o.y.d ? o.y.d[c] : zero_of(o.y[c]); };
-        const auto mean = row.sum(d, [&](auto c) { return d_seen(c) * o.y[c]; });
-        const auto slope = [&](auto i) {
-            auto by_value = zero_of(o.next[i]);
-            for (int c = 0; c < d; ++c) by_value = by_value + d_seen(c) * o.next[i + (d + c) * L];
-            return root * o.shares[i] * (by_value - mean);
-        };
-        // Of row r of the ring.
-        const auto entry = [&](int r, auto i, auto score) {
-            const auto now = r < d ? half(o.query_a, o.query_b, r) * score : d_seen(r - d) * o.shares[i];
-            return o.next.d ? o.next.d[i + r * L] + now : now;
-        };
-        row.once([&] {  // what this step wrote, before its place is cleared
-            const auto score = slope(here);
-            for (int r = 0; r < d; ++r) {
-                const bool first = r < d / 2;
-                (first ? o.key_a : o.key_b).d.put(first ? r : r - d / 2, entry(r, here, score));
-                o.value.d.put(r, entry(d + r, here, score));
-            }
-        });
-        row.sums(
-            d, L,
-            [&](auto i, auto add) {
-                const auto score = slope(i);
-                const auto before = row.number(i) < now_written;
-                const auto after = row.number(i) > now_written;
-                for (int r = 0; r < 2 * d; ++r) {
-                    if (r < d) add(r, score * o.next[i + r * L]);
-                    const auto all = entry(r, i, score);
-                    o.carried.d.put(i + r * L, select(before, all, select(after, all, 0)));
-                }
-            },
-            [&](int r, auto sum) {
-                const bool first = r < d / 2;
-                (first ? o.query_a : o.query_b).d.put(first ? r : r - d / 2, sum);
-            });
+        if (o.next.d)
+            go_back<true>(row, o, s);
+        else
+            go_back<false>(row, o, s);
     }
 
 private:
+    /// Later: what comes after has a gradient of the ring.
+    template <bool Later>
+    static ENGRAM_HD void go_back(auto row, const auto& o, settings s) {
+        const int L = s.window, d = s.columns, half = d / 2, here = place(o, L);
+        const auto query_a = alone(o.query_a), query_b = alone(o.query_b), next = alone(o.next);
+        const auto shares = alone(o.shares), dy = alone(o.y.d), d_next = alone(o.next.d),
+                   d_carried = alone(o.carried.d);
+        const auto root = scale(o, d);
+        const auto now_written = static_cast<std::remove_cvref_t<decltype(root)>>(here);
+        // Of a score at some places, of their shares and of what y gets from them.
+        const auto d_seen = [&](auto c) { return dy ? dy[c] : zero_of(o.y[c]); };
+        const auto mean = row.sum(d, [&](auto c) { return d_seen(c) * o.y[c]; });
+        const auto slope = [&](auto i) {
+            auto by_value = zero_of(next[i]), other = by_value;
+            for (int c = 0; c < half; ++c) {
+                by_value = multiply_add(d_seen(c), next[i + (d + c) * L], by_value);
+                other = multiply_add(d_seen(half + c), next[i + (d + half + c) * L], other);
+            }
+            return root * shares[i] * (by_value + other - mean);
+        };
+        // Of row r of the ring, which has weight times number from this step.
+        const auto entry = [&](int r, auto i, auto weight, auto number) {
+            if constexpr (Later)
+                return multiply_add(weight, number, d_next[i + r * L]);
+            else
+                return weight * number;
+        };
+        row.once([&] {  // what this step wrote, before its place is cleared
+            const auto score = slope(here), share = shares[here];
+            for (int r = 0; r < half; ++r) {
+                o.key_a.d.put(r, entry(r, here, query_a[r], score));
+                o.key_b.d.put(r, entry(half + r, here, query_b[r], score));
+            }
+            for (int c = 0; c < d; ++c) o.value.d.put(c, entry(d + c, here, d_seen(c), share));
+        });
+        row.sums_wide(
+            d, half, L,
+            [&](auto i, auto add) {
+                const auto score = slope(i), share = shares[i];
+                const auto others = row.number(i) != now_written;
+                const auto put = [&](int r, auto weight, auto number) {
+                    d_carried.put(i + r * L, select(others, entry(r, i, weight, number), 0));
+                };
+                for (int r = 0; r < half; ++r) {
+                    add(r, score, next[i + r * L]);
+                    add(half + r, score, next[i + (half + r) * L]);
+                    put(r, query_a[r], score);
+                    put(half + r, query_b[r], score);
+                }
+                for (int c = 0; c < d; ++c) put(d + c, d_seen(c), share);
+            },
+            [&](auto r, auto sum) {
+                if (r < half)
+                    o.query_a.d.put(r, sum);
+                else
+                    o.query_b.d.put(r + -half, sum);
+            });
+    }
     static ENGRAM_HD int place(const auto& o, int L) { return static_cast<int>(o.step[0]) % L; }
     static ENGRAM_HD auto scale(const auto& o, int d) {
         using real = std::remove_cvref_t<decltype(o.step[0])>;
         return static_cast<real>(1 / std::sqrt(static_cast<double>(d)));
     }
-    /// Column r of a and b side by side.
-    static ENGRAM_HD auto half(const auto& a, const auto& b, int r) { return r < a.width ? a[r] : b[r - a.width]; }
+    /// What a step writes into row r of the ring.
     static ENGRAM_HD auto written(const auto& o, int r, int d) {
-        return r < d ? half(o.key_a, o.key_b, r) : o.value[r - d];
+        return r < d / 2 ? o.key_a[r] : r < d ? o.key_b[r - d / 2] : o.value[r - d];
     }
 };
 

@@ -10,6 +10,7 @@
 // Without correction this is linear attention with a decay (the cell of mLSTM), with it the gated delta rule.
 
 #include <string>
+#include <type_traits>
 
 #include <engram/operations/outer.hpp>
 #include <engram/operations/recurrent_rows.hpp>
@@ -37,63 +38,71 @@ struct recalled_rows {
     static ENGRAM_HD void forward(auto row, const auto& o, settings s) { go_on<true>(row, o, s); }
     static ENGRAM_HD void advance(auto row, const auto& o, settings s) { go_on<false>(row, o, s); }
     static ENGRAM_HD void backward(auto row, const auto& o, settings s) {
-        if (s.corrects)
-            go_back<true>(row, o, s.key);
+        if (o.next.d)
+            if_corrects<true>(row, o, s);
         else
-            go_back<false>(row, o, s.key);
+            if_corrects<false>(row, o, s);
     }
 
 private:
-    template <bool Corrects>
+    template <bool Later>
+    static ENGRAM_HD void if_corrects(auto row, const auto& o, settings s) {
+        if (s.corrects)
+            go_back<Later, true>(row, o, s.key);
+        else
+            go_back<Later, false>(row, o, s.key);
+    }
+    /// Later: what comes after has a gradient of M'.
+    template <bool Later, bool Corrects>
     static ENGRAM_HD void go_back(auto row, const auto& o, int K) {
         const int V = o.value.width;
         const auto step = [&](auto was, auto d_carried) {
             const auto overlap = row.sum(K, [&](auto n) { return o.key[n] * o.query[n]; });
-            // By themselves: what is stored might else be what they are.
-            const auto query = o.query, key = o.key;
-            const auto next = o.next, d_next = o.next.d;
+            const auto query = alone(o.query), key = alone(o.key), next = alone(o.next), d_next = alone(o.next.d);
             const auto keep = o.keep[0], write = o.write[0];
-            row.sums(
-                2 * K + 2, V,
+            row.sums_wide(
+                2 * K + 2, K, V,
                 [&](auto i, auto add) {
                     const auto zero = zero_of(o.value[i]);
                     const auto dy = o.y.d ? o.y.d[i] : zero;
-                    // Of an entry of M', by what comes after.
-                    const auto later = [&](int n) { return d_next ? d_next[i + n * V] : zero; };
-                    auto d_change = overlap * dy, apart = o.value[i];
-                    for (int n = 0; n < K; ++n) {
-                        d_change = d_change + key[n] * later(n);
-                        if (Corrects) apart = apart - keep * key[n] * was(n, i);
+                    // Where nothing is corrected, the one loop over n finds d_change by the way.
+                    auto d_change = overlap * dy, stood = zero;
+                    for (int n = 0; Corrects && n < K; ++n) {
+                        if (Later) d_change = multiply_add(key[n], d_next[i + n * V], d_change);
+                        stood = multiply_add(key[n], was(n, i), stood);
                     }
-                    const auto change = write * apart, d_value = write * d_change;
+                    const auto apart = Corrects ? multiply_add(-stood, keep, o.value[i]) : o.value[i];
+                    const auto change = write * apart, d_stood = -(write * d_change), d_kept = keep * d_stood;
                     auto d_keep = zero;
                     for (int n = 0; n < K; ++n) {
                         const auto before = was(n, i);
-                        auto d_entry = later(n) + query[n] * dy, d_key = d_entry * change;
-                        add(n, next[i + n * V] * dy);
+                        // Of an entry of M', then of M^.
+                        auto d_entry = query[n] * dy;
+                        if (Later) d_entry = multiply_add(query[n], dy, d_next[i + n * V]);
+                        if (Later && !Corrects) d_change = multiply_add(key[n], d_next[i + n * V], d_change);
+                        add(n, next[i + n * V], dy);
+                        add(K + n, d_entry, change);
                         if (Corrects) {
-                            d_key = d_key - keep * before * d_value;
-                            d_entry = d_entry - key[n] * d_value;
+                            add(K + n, before, d_kept);
+                            d_entry = multiply_add(key[n], d_stood, d_entry);
                         }
-                        add(K + n, d_key);
-                        d_keep = d_keep + d_entry * before;
+                        d_keep = multiply_add(d_entry, before, d_keep);
                         d_carried(n, i, keep * d_entry);
                     }
-                    o.value.d.put(i, d_value);
+                    o.value.d.put(i, write * d_change);
                     add(2 * K, d_keep);
-                    add(2 * K + 1, d_change * apart);
+                    add(2 * K + 1, d_change, apart);
                 },
-                [&](int k, auto sum) {
+                [&](auto k, auto sum) {
                     if (k < K)
                         o.query.d.put(k, sum);
                     else if (k < 2 * K)
-                        o.key.d.put(k - K, sum);
-                    else
+                        o.key.d.put(k + -K, sum);
+                    else if constexpr (std::is_same_v<decltype(k), int>)
                         (k == 2 * K ? o.keep : o.write).d.put(0, sum);
                 });
         };
-        const auto carried = o.carried;
-        const auto d_carried = o.carried.d;
+        const auto carried = alone(o.carried), d_carried = alone(o.carried.d);
         if (begins(o))
             step([&](int, auto i) { return zero_of(o.value[i]); },
                  [&](int n, auto i, auto d) { d_carried.put(i + n * V, zero_of(d)); });
@@ -103,18 +112,21 @@ private:
     }
     template <bool Reads>
     static ENGRAM_HD void go_on(auto row, const auto& o, settings s) {
-        const auto step = [&](auto kept) {
-            const int K = s.key, V = o.value.width;
-            row.each(V, [&](auto i) {
-                auto change = o.value[i];
+        const int K = s.key, V = o.value.width;
+        const auto query = alone(o.query), key = alone(o.key), carried = alone(o.carried), next = alone(o.next);
+        const auto keep = o.keep[0];
+        const auto step = [&](auto was) {
+            row.each_wide(V, [&](auto i) {
+                const auto zero = zero_of(o.value[i]);
+                auto stood = zero, read = zero;
                 if (s.corrects)
-                    for (int n = 0; n < K; ++n) change = change - o.key[n] * kept(n, i);
-                change = o.write[0] * change;
-                auto read = zero_of(change);
+                    for (int n = 0; n < K; ++n) stood = multiply_add(key[n], was(n, i), stood);
+                const auto apart = s.corrects ? multiply_add(-stood, keep, o.value[i]) : o.value[i];
+                const auto change = o.write[0] * apart;
                 for (int n = 0; n < K; ++n) {
-                    const auto entry = kept(n, i) + o.key[n] * change;
-                    o.next.put(i + n * V, entry);
-                    if constexpr (Reads) read = read + o.query[n] * entry;
+                    const auto entry = multiply_add(key[n], change, keep * was(n, i));
+                    next.put(i + n * V, entry);
+                    if constexpr (Reads) read = multiply_add(query[n], entry, read);
                 }
                 if constexpr (Reads) o.y.put(i, read);
             });
@@ -122,7 +134,7 @@ private:
         if (begins(o))
             step([&](int, auto i) { return zero_of(o.value[i]); });
         else
-            step([&](int n, auto i) { return o.keep[0] * o.carried[i + n * o.value.width]; });
+            step([&](int n, auto i) { return carried[i + n * V]; });
     }
 };
 

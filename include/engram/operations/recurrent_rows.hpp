@@ -52,6 +52,7 @@ struct scan_kernel final : kernel<Backend> {
             at_row here = piece;
             here.all.carried.step = here.all.next.step = 0;
             for (int k = 0; k < count; ++k, here.move(1, 0, 0)) {
+                fetch_all(here, 1);
                 Body::forward(on, here.all, s);
                 here.all.carried.data = here.all.next.data;
             }
@@ -64,32 +65,44 @@ struct scan_kernel final : kernel<Backend> {
         const auto s = settings_;
         each_piece(piece, [&] {
             std::copy_n(piece.all.carried.data, size_, starts_.data());
-            for (int first = 0; first + chunk_ < count; first += chunk_) {
-                real* const start = starts_.data() + at(first / chunk_);
-                advance(on, s, piece, start, start + size_, first, chunk_);
+            at_row ahead = piece;
+            ahead.all.next.step = ahead.all.carried.step = 0;
+            for (int k = 0; k < (count - 1) / chunk_ * chunk_; ++k, ahead.move(1, 0, 0)) {
+                const int begun = k / chunk_;
+                ahead.all.next.data = starts_.data() + at(begun + 1);
+                ahead.all.carried.data = k % chunk_ == 0 ? starts_.data() + at(begun) : ahead.all.next.data;
+                fetch_inputs(ahead, 1);
+                Body::advance(on, ahead.all, s);
             }
             const bool returns = static_cast<bool>(piece.all.carried.d);
             std::fill_n(slope_.data(), size_, real(0));  // nobody else reads what the last step leaves
             for (int first = (count - 1) / chunk_ * chunk_; first >= 0; first -= chunk_) {
                 const int steps = std::min(chunk_, count - first);
-                std::copy_n(starts_.data() + at(first / chunk_), size_, states_.data());
-                for (int k = 0; k < steps; ++k)
-                    advance(on, s, piece, states_.data() + at(k), states_.data() + at(k + 1), first + k, 1);
                 at_row here = piece;
+                here.all.next.step = here.all.carried.step = 0;
+                here.move(first, 0, 0);
+                real* const states = states_.data();
+                std::copy_n(starts_.data() + at(first / chunk_), size_, states);
+                for (int k = 0; k < steps; ++k, here.move(1, 0, 0)) {
+                    here.all.carried.data = states + at(k);
+                    here.all.next.data = states + at(k + 1);
+                    fetch_inputs(here, 1);
+                    Body::advance(on, here.all, s);
+                }
                 if (returns) {
-                    here.all.next.d = {slope_.data(), 0, 0, size_, 0, false};
+                    here.all.next.d = {{slope_.data(), false}, 0, 0, size_, 0};
                     here.all.carried.d = here.all.next.d;
                 }
-                here.move(first + steps, 0, 0);
                 for (int k = steps; k-- > 0;) {
                     here.move(-1, 0, 0);
-                    here.all.carried.data = states_.data() + at(k);
-                    here.all.next.data = states_.data() + at(k + 1);
+                    here.all.carried.data = states + at(k);
+                    here.all.next.data = states + at(k + 1);
+                    fetch_all(here, -1);
                     Body::backward(on, here.all, s);
                 }
             }
             if (returns)
-                on.each(size_, [&](auto i) { piece.all.carried.d.put(i, row_columns<real>{slope_.data()}[i]); });
+                on.each(size_, [&](auto i) { piece.all.carried.d.put(i, columns_at<real>{slope_.data()}[i]); });
         });
     }
 
@@ -103,17 +116,21 @@ private:
         for (int b = 0; b < batch_; ++b, piece.move(0, 1, -operands_.pieces))
             for (int k = 0; k < operands_.pieces; ++k, piece.move(0, 0, 1)) run_piece();
     }
-    /// What steps [first, first + count) of a row and piece, which stands at step 0, make of `from`, in `to`.
-    static ENGRAM_SIMD void advance(const host_row<real>& on, const typename Body::settings& s, at_row here, real* from,
-                                    real* to, int first, int count) {
-        here.all.next.data = to;
-        here.all.carried.data = from;
-        here.all.next.step = here.all.carried.step = 0;
-        here.move(first, 0, 0);
-        for (int t = 0; t < count; ++t, here.move(1, 0, 0)) {
-            Body::advance(on, here.all, s);
-            here.all.carried.data = to;
-        }
+    // Rows of one step lie far from those of the next, which no processor foresees: what the body will read is asked
+    // for a step ahead.
+    static ENGRAM_SIMD void fetch_inputs(at_row& here, int steps) {
+        for_members(here.all, [&](auto& m) {
+            if constexpr (!requires { m.d; } || std::is_same_v<std::remove_cvref_t<decltype(m)>, input_row<real>>)
+                fetch(m, steps);
+        });
+    }
+    static ENGRAM_SIMD void fetch_all(at_row& here, int steps) {
+        for_members(here.all, [&](auto& m) { each_columns(m, [&](const row_columns<real>& c) { fetch(c, steps); }); });
+    }
+    static ENGRAM_SIMD void fetch(const row_columns<real>& columns, int steps) {
+        constexpr int line = 64 / static_cast<int>(sizeof(real));
+        if (columns.step != 0)
+            for (int i = 0; i < columns.width; i += line) __builtin_prefetch(columns.data + steps * columns.step + i);
     }
 
     std::string name_;

@@ -7,6 +7,8 @@
 //   row.each(n, [&](auto i) { o.y.put(i, 2 * o.x[i]); });                 // columns 0 .. n - 1, in no order
 //   const auto mean = row.mean(n, [&](auto i) { return o.x[i]; });        // equal for all lanes; so are sum and
 //   largest row.once([&] { o.moments.put(0, mean); });                            // what is one number a row
+//   row.each_wide(n, ...), row.sums_wide(n, ...)   // as each and sums, where a column is a long chain of sums by
+//   itself
 //
 // On the host `i` is a pack of columns, on a device one column; o.x[i] is a pack or a number, and numbers of any kind
 // meet in one expression (core/pack.hpp). A device runs each, sum, mean, largest and once with all lanes of a block,
@@ -17,7 +19,7 @@
 #include <utility>
 
 #include <engram/core/error.hpp>
-#include <engram/core/pack.hpp>
+#include <engram/core/packs.hpp>
 #include <engram/device/executor.hpp>
 #include <engram/kernels/rows.hpp>
 
@@ -29,6 +31,13 @@ namespace internal {
 struct whole_pack {
     int first;
     friend ENGRAM_SIMD whole_pack operator+(whole_pack i, int columns) { return {i.first + columns}; }
+    friend ENGRAM_SIMD bool operator<(whole_pack i, int column) { return i.first < column; }
+};
+/// Count of them beside each other.
+template <int Count>
+struct whole_packs {
+    int first;
+    friend ENGRAM_SIMD whole_packs operator+(whole_packs i, int columns) { return {i.first + columns}; }
 };
 /// The last `count` columns.
 struct part_of_pack {
@@ -90,19 +99,20 @@ ENGRAM_SIMD pack<Real> sums_of(const pack<Real>* all) {
 
 }  // namespace internal
 
-/// Columns of one row: where they lie, and how to come to another row.
+/// Columns of one row by themselves: what a loop over them needs. A copy of it that a body makes stays in registers.
 template <class Real>
-struct row_columns {
+struct columns_at {
     Real* data = nullptr;
-    std::ptrdiff_t stride = 0, step = 0;  // numbers from row to row, from a time step to the next
-    int width = 0;
-    int apart = 0;            // numbers from a piece of the row to the next; 0 where one serves all pieces
     bool accumulate = false;  // a gradient to which other operations give too
 
     ENGRAM_HD constexpr explicit operator bool() const { return data != nullptr; }
 
     ENGRAM_HD Real operator[](int i) const { return data[i]; }
     ENGRAM_SIMD pack<Real> operator[](internal::whole_pack i) const { return pack<Real>::load(data + i.first); }
+    template <int Count>
+    ENGRAM_SIMD packs<Real, Count> operator[](internal::whole_packs<Count> i) const {
+        return packs<Real, Count>::load(data + i.first);
+    }
     ENGRAM_SIMD pack<Real> operator[](internal::part_of_pack i) const {
         return pack<Real>::load(data + i.first, i.count);
     }
@@ -114,15 +124,33 @@ struct row_columns {
     ENGRAM_SIMD void put(internal::whole_pack i, pack<Real> v) const {
         if (data) (accumulate ? v + (*this)[i] : v).store(data + i.first);
     }
+    template <int Count>
+    ENGRAM_SIMD void put(internal::whole_packs<Count> i, packs<Real, Count> v) const {
+        if (data) (accumulate ? v + (*this)[i] : v).store(data + i.first);
+    }
     ENGRAM_SIMD void put(internal::part_of_pack i, pack<Real> v) const {
         if (data) (accumulate ? v + (*this)[i] : v).store(data + i.first, i.count);
     }
+};
+
+/// Columns of one row, and how to come to another one.
+template <class Real>
+struct row_columns : columns_at<Real> {
+    std::ptrdiff_t stride = 0, step = 0;  // numbers from row to row, from a time step to the next
+    int width = 0;
+    int apart = 0;  // numbers from a piece of the row to the next; 0 where one serves all pieces
 
     /// Moves by steps, rows of a step and pieces of a row.
     ENGRAM_HD void move(std::ptrdiff_t steps, std::ptrdiff_t rows, int pieces) {
-        data += steps * step + rows * stride + pieces * apart;
+        this->data += steps * step + rows * stride + pieces * apart;
     }
 };
+
+/// Them alone: what is stored elsewhere might else be what they are.
+template <class Real>
+ENGRAM_HD columns_at<Real> alone(const row_columns<Real>& columns) {
+    return columns;
+}
 
 // --- operands: members of a body's `operands` ---
 
@@ -191,6 +219,43 @@ ENGRAM_HD Number zero_of(const Number&) {
 
 // --- rows ---
 
+namespace internal {
+
+/// What terms of row.sums call: add(k, v), or add(k, a, b) for their product. Totals are packs.
+template <class Real, class Inside>
+struct add_to_totals {
+    pack<Real>* totals;
+    Inside inside;
+
+    ENGRAM_SIMD void operator()(int k, pack<Real> v) const { totals[k] += inside(v); }
+    ENGRAM_SIMD void operator()(int k, pack<Real> a, pack<Real> b) const {
+        totals[k] = multiply_add(inside(a), inside(b), totals[k]);
+    }
+    template <int Count>
+    ENGRAM_SIMD void operator()(int k, packs<Real, Count> v) const {
+        (*this)(k, v.low);
+        (*this)(k, v.high);
+    }
+    template <int Count>
+    ENGRAM_SIMD void operator()(int k, packs<Real, Count> a, packs<Real, Count> b) const {
+        (*this)(k, a.low, b.low);
+        (*this)(k, a.high, b.high);
+    }
+};
+/// The same of a lane, whose totals lie `apart` from each other.
+template <class Real>
+struct add_of_a_lane {
+    Real* totals;
+    int apart;
+
+    ENGRAM_HD void operator()(int k, Real v) const { totals[k * apart] += v; }
+    ENGRAM_HD void operator()(int k, Real a, Real b) const {
+        totals[k * apart] = multiply_add(a, b, totals[k * apart]);
+    }
+};
+
+}  // namespace internal
+
 /// A row on the host.
 template <class Real>
 class host_row {
@@ -205,6 +270,16 @@ public:
     ENGRAM_SIMD void each(int n, Body body) const {
         int c = 0;
         for (; c + P::width <= n; c += P::width) body(internal::whole_pack{c});
+        if (c < n) body(internal::part_of_pack{c, n - c});
+    }
+    /// As each, several packs at a time where there are as many.
+    template <class Body>
+    ENGRAM_SIMD void each_wide(int n, Body body) const {
+        int c = 0;
+        if constexpr (pack_bytes == 64)
+            for (; c + 4 * P::width <= n; c += 4 * P::width) body(internal::whole_packs<4>{c});
+        for (; c + 2 * P::width <= n; c += 2 * P::width) body(internal::whole_packs<2>{c});
+        if (c + P::width <= n) body(internal::whole_pack{c}), c += P::width;
         if (c < n) body(internal::part_of_pack{c, n - c});
     }
     template <class Term>
@@ -228,21 +303,29 @@ public:
         if (c < n) top = max(top, inside(n - c, term(internal::part_of_pack{c, n - c}), least));
         return internal::largest_lane<P::width / 2>(top);
     }
-    /// `count` sums at once: terms(i, add) calls add(k, number), then done(k, sum k) is called for every k.
+    /// `count` sums at once: terms(i, add) calls add(k, number), or add(k, a, b) to add a b rounded once; then
+    /// done(k, sum k) is called for every k.
     template <class Terms, class Done>
     ENGRAM_SIMD void sums(int count, int n, Terms terms, Done done) const {
-        for (int k = 0; k < count; ++k) totals_[k] = P(0);
+        begin_sums(count);
+        add_sums(0, n, terms);
+        end_sums(0, count, done);
+    }
+    /// As sums, two packs at a time where there are as many; a total's order is the same. Every `alike` sums are
+    /// handled alike, so that done may be called for a pack of them.
+    template <class Terms, class Done>
+    ENGRAM_SIMD void sums_wide(int count, int alike, int n, Terms terms, Done done) const {
+        begin_sums(count);
         int c = 0;
-        for (; c + P::width <= n; c += P::width) terms(internal::whole_pack{c}, [&](int k, P v) { totals_[k] += v; });
-        if (c < n)
-            terms(internal::part_of_pack{c, n - c}, [&](int k, P v) { totals_[k] += inside(n - c, v, Real(0)); });
+        for (; c + 2 * P::width <= n; c += 2 * P::width)
+            terms(internal::whole_packs<2>{c}, internal::add_to_totals<Real, all_lanes>{totals_, {}});
+        add_sums(c, n, terms);
         int k = 0;
-        for (; k + P::width <= count; k += P::width) {
-            Real found[P::width];
-            internal::sums_of<P::width>(totals_ + k).store(found);
-            for (int j = 0; j < P::width; ++j) done(k + j, found[j]);
-        }
-        for (; k < count; ++k) done(k, totals_[k].sum());
+        if (alike % P::width == 0)
+            for (; k + alike <= count; k += alike)
+                for (int j = k; j < k + alike; j += P::width)
+                    done(internal::whole_pack{j}, internal::sums_of<P::width>(totals_ + j));
+        end_sums(k, count, done);
     }
     template <class Body>
     ENGRAM_SIMD void once(Body body) const {
@@ -251,6 +334,12 @@ public:
     /// The columns' own numbers.
     static ENGRAM_SIMD P number(internal::whole_pack i) { return indices<Real>(i.first); }
     static ENGRAM_SIMD P number(internal::part_of_pack i) { return indices<Real>(i.first); }
+    static ENGRAM_SIMD packs<Real, 2> number(internal::whole_packs<2> i) {
+        return {indices<Real>(i.first), indices<Real>(i.first + P::width)};
+    }
+    static ENGRAM_SIMD packs<Real, 4> number(internal::whole_packs<4> i) {
+        return {number(internal::whole_packs<2>{i.first}), number(internal::whole_packs<2>{i.first + 2 * P::width})};
+    }
 
     /// `value` as an index below `count`; throws where it is none.
     ENGRAM_SIMD int index(Real value, int count) const {
@@ -259,6 +348,32 @@ public:
     }
 
 private:
+    struct all_lanes {
+        ENGRAM_SIMD P operator()(P v) const { return v; }
+    };
+    struct first_lanes {
+        int count;
+        ENGRAM_SIMD P operator()(P v) const { return inside(count, v, Real(0)); }
+    };
+    ENGRAM_SIMD void begin_sums(int count) const {
+        for (int k = 0; k < count; ++k) totals_[k] = P(0);
+    }
+    template <class Terms>
+    ENGRAM_SIMD void add_sums(int c, int n, Terms terms) const {
+        for (; c + P::width <= n; c += P::width)
+            terms(internal::whole_pack{c}, internal::add_to_totals<Real, all_lanes>{totals_, {}});
+        if (c < n)
+            terms(internal::part_of_pack{c, n - c}, internal::add_to_totals<Real, first_lanes>{totals_, {n - c}});
+    }
+    template <class Done>
+    ENGRAM_SIMD void end_sums(int k, int count, Done done) const {
+        for (; k + P::width <= count; k += P::width) {
+            Real found[P::width];
+            internal::sums_of<P::width>(totals_ + k).store(found);
+            for (int j = 0; j < P::width; ++j) done(k + j, found[j]);
+        }
+        for (; k < count; ++k) done(k, totals_[k].sum());
+    }
     [[gnu::noinline, gnu::cold, noreturn]] void refuse(Real value, int count) const {
         fail(*operation_, ": ", kind_, " ", value, " is outside 0..", count - 1);
     }
@@ -282,6 +397,10 @@ public:
     ENGRAM_HD void each(int n, Body body) const {
         block_for(*block_, n, body);
     }
+    template <class Body>
+    ENGRAM_HD void each_wide(int n, Body body) const {
+        each(n, body);
+    }
     template <class Term>
     ENGRAM_HD Real sum(int n, Term term) const {
         return block_sum(*block_, n, term);
@@ -300,7 +419,7 @@ public:
         Real* const partial = block_->scratch;
         block_->each([&](int lane) {
             for (int k = 0; k < count; ++k) partial[k * lanes + lane] = 0;
-            for (int i = lane; i < n; i += lanes) terms(i, [&](int k, Real v) { partial[k * lanes + lane] += v; });
+            for (int i = lane; i < n; i += lanes) terms(i, internal::add_of_a_lane<Real>{partial + lane, lanes});
         });
         for (int half = lanes / 2; half > 0; half /= 2)
             block_->each([&](int lane) {
@@ -308,6 +427,10 @@ public:
                     partial[k * lanes + lane] += partial[k * lanes + lane + half];
             });
         block_for(*block_, count, [&](int k) { done(k, partial[k * lanes]); });
+    }
+    template <class Terms, class Done>
+    ENGRAM_HD void sums_wide(int count, int, int n, Terms terms, Done done) const {
+        sums(count, n, terms, done);
     }
     template <class Body>
     ENGRAM_HD void once(Body body) const {

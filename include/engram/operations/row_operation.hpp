@@ -225,10 +225,10 @@ private:
         if (!o) return {};
         if constexpr (of_a_column<Body>) {
             require(o.stride == 1 && o.step == binder_.batch(), binder_.op().name, ": a column has gaps");
-            return {o.data, 0, 0, binder_.steps() * binder_.batch(), 0, o.accumulate};
+            return {{o.data, o.accumulate}, 0, 0, binder_.steps() * binder_.batch(), 0};
         }
         const int columns_each = std::max(1, o.width / parts);
-        return {o.data, o.stride, o.step, columns_each, o.width < parts ? 0 : columns_each, o.accumulate};
+        return {{o.data, o.accumulate}, o.stride, o.step, columns_each, o.width < parts ? 0 : columns_each};
     }
     void bind(input_row<real>& m) {
         static_cast<columns&>(m) = placed(binder_.in(inputs_), pieces);
@@ -266,7 +266,7 @@ private:
     void bind(kept_row<real, Count>& m) {
         const std::ptrdiff_t row = std::ptrdiff_t{Count} * pieces, step = row * binder_.batch();
         room_ = typename executor<Backend>::buffer(static_cast<std::size_t>(step * binder_.steps()));
-        static_cast<columns&>(m) = {room_.data(), row, step, Count, Count, false};
+        static_cast<columns&>(m) = {{room_.data(), false}, row, step, Count, Count};
     }
     template <int Count>
     void bind(input_array<real, Count>& m) {
