@@ -65,6 +65,7 @@
 #include <engram/operations/channels.hpp>
 #include <engram/operations/concatenate.hpp>
 #include <engram/operations/convolution.hpp>
+#include <engram/operations/convolve_steps.hpp>
 #include <engram/operations/cpc.hpp>
 #include <engram/operations/dnc.hpp>
 #include <engram/operations/dropout.hpp>

@@ -503,8 +503,7 @@ TEST_CASE("mLSTM") {
         {{"q", 2}, {"k", 2}, {"v", 2}, {"i", 1}, {"f", 1}},
         [&] {
             return mlstm_layer::state<var<cpu<double>>>{v.g->state("matrix", 4), v.g->state("norm", 2),
-                                                        v.g->state("scale", 1),
-                                                        short_convolution::begin(*v.g, "seen", 1)};
+                                                        v.g->state("scale", 1), v.g->state("seen", 3)};
         },
         [](const auto& in, auto& now) { return mlstm_layer::recall(1, in[0], in[1], in[2], in[3], in[4], now); });
     std::vector<matrix> shown(5);
@@ -584,8 +583,7 @@ TEST_CASE("gated DeltaNet") {
         v.trace(
             {{"q", 2}, {"k", 2}, {"v", 3}, {"beta", 1}, {"alpha", 1}},
             [&] {
-                return gated_delta_net_layer::state<var<cpu<double>>>{v.g->state("matrix", 6),
-                                                                      short_convolution::begin(*v.g, "seen", 1)};
+                return gated_delta_net_layer::state<var<cpu<double>>>{v.g->state("matrix", 6), v.g->state("seen", 3)};
             },
             [](const auto& in, auto& now) {
                 return gated_delta_net_layer::recall(1, in[0], in[1], in[2], in[3], in[4], now);

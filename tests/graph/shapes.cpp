@@ -205,6 +205,12 @@ const std::vector<wrong_shape>& wrong_shapes() {
         {"recall_matrices",
          [](traced& t) { recall_matrices("op", 2, true, t.in(12), t.in(4), t.in(6), t.in(4), t.in(2), t.in(2)); },
          "m.op: a query of 4 columns does not fit a key of 6"},
+        {"convolve_steps",
+         [](traced& t) {
+             const auto tap = t.g.declare("tap", 1, 4, initial::zero<double>());
+             convolve_steps("op", t.in(8), t.in(4), {tap, tap, tap, tap}, tap);
+         },
+         "m.op: three steps of 4 columns are not 8"},
         {"attend_window",
          [](traced& t) {
              attend_window("op", 2, 3, t.in(50), {t.in(4), t.in(4)}, {t.in(4), t.in(4)}, t.in(8), t.in(1));

@@ -63,7 +63,7 @@ struct gated_delta_net_layer {
     };
     template <class Var>
     struct state {
-        BOOST_HANA_DEFINE_STRUCT(state, (Var, matrix), (short_convolution::state<Var>, seen));
+        BOOST_HANA_DEFINE_STRUCT(state, (Var, matrix), (Var, seen));
     };
 
     template <class Backend>

@@ -71,8 +71,7 @@ struct mlstm_layer {
     };
     template <class Var>
     struct state {
-        BOOST_HANA_DEFINE_STRUCT(state, (Var, matrix), (Var, norm), (Var, scale),
-                                 (short_convolution::state<Var>, seen));
+        BOOST_HANA_DEFINE_STRUCT(state, (Var, matrix), (Var, norm), (Var, scale), (Var, seen));
     };
 
     template <class Backend>

@@ -8,28 +8,14 @@
 #include <array>
 #include <string>
 
-#include <engram/core/device.hpp>
 #include <engram/model/slots.hpp>
-#include <engram/operations/learnt_row.hpp>
+#include <engram/operations/convolve_steps.hpp>
 
 namespace engram {
-
-struct convolve_and_bend {
-    ENGRAM_HD constexpr auto operator()(auto x, auto a, auto b, auto c, auto w0, auto w1, auto w2, auto w3,
-                                        auto bias) const {
-        const auto y = w0 * x + w1 * a + w2 * b + w3 * c + bias;
-        return y * logistic(y);
-    }
-};
 
 struct short_convolution {
     std::array<parameter, 4> taps;  // [1, F] each
     parameter bias;
-
-    template <class Var>
-    struct state {
-        BOOST_HANA_DEFINE_STRUCT(state, (Var, last), (Var, before), (Var, first));
-    };
 
     /// Normal taps of variance 1/4.
     template <class Backend>
@@ -41,17 +27,16 @@ struct short_convolution {
         w.bias = g.declare(name + ".bias", 1, width, initial::zero<real>());
         return w;
     }
+    /// Three steps, [B, 3 F].
     template <class Backend>
-    static state<var<Backend>> begin(graph<Backend>& g, const std::string& name, int width) {
-        return {g.state(name + ".last", width), g.state(name + ".before", width), g.state(name + ".first", width)};
+    static var<Backend> begin(graph<Backend>& g, const std::string& name, int width) {
+        return g.own_state(name, 3 * width);
     }
     template <class Backend>
-    var<Backend> operator()(const std::string& name, const var<Backend>& x, state<var<Backend>>& seen) const {
-        const auto row = [&](parameter p) { return learnt_row(name, x, p); };
-        const auto y = map(name, convolve_and_bend{}, x, seen.last, seen.before, seen.first, row(taps[0]), row(taps[1]),
-                           row(taps[2]), row(taps[3]), row(bias));
-        seen = {x, seen.last, seen.before};
-        return y;
+    var<Backend> operator()(const std::string& name, const var<Backend>& x, var<Backend>& seen) const {
+        const auto found = convolve_steps(name, seen, x, taps, bias);
+        seen = found.seen;
+        return found.y;
     }
 };
 

@@ -8,7 +8,8 @@
 //   output_row<Real> next;      // the last output; may lie where `carried` lies, so a number is read before it is put
 //
 // and `reset`, a constant_row and the last input, says where `carried` counts as zero, whatever stands there. Besides
-// forward and backward a body has advance(row, o, settings), which puts `next` alone. backward finds both `carried` and
+// forward and backward a body has advance(row, o, settings), which puts `next` alone; with parameters also
+// backward_and_slopes, which adds their slopes by the way. backward finds both `carried` and
 // `next`; the gradient of the one may lie where that of the other lies.
 //
 // Where the state is one that nobody else sees (graph::own_state), the host runs all steps of a row and piece
@@ -38,7 +39,7 @@ struct scan_kernel final : kernel<Backend> {
         if constexpr (requires { Body::sums(s, 0); })
             room_.resize(static_cast<std::size_t>(Body::sums(s, static_cast<int>(b.op().inputs.size()))));
         size_ = operands_.at(0, 0).all.carried.width;
-        if (!operands_.inputs_want) return;
+        if (!wanted()) return;
         chunk_ = std::max(1, static_cast<int>(std::sqrt(b.steps())));
         starts_.resize(at((b.steps() + chunk_ - 1) / chunk_));
         states_.resize(at(chunk_ + 1));
@@ -59,8 +60,12 @@ struct scan_kernel final : kernel<Backend> {
         });
     }
     [[gnu::flatten]] void backward(int t, int count) override {
-        if (!operands_.inputs_want) return;
+        if (!wanted()) return;
         at_row piece = operands_.at(t, 0);
+        for_members(piece.all, [&](auto& m) {
+            if constexpr (is_weight<std::remove_cvref_t<decltype(m)>>)
+                if (m.d && !std::exchange(m.d.accumulate, true)) std::fill_n(m.d.data, operands_.width, real(0));
+        });
         const host_row<real> on(name_, index_kind<Body>, room_.data());
         const auto s = settings_;
         each_piece(piece, [&] {
@@ -98,7 +103,10 @@ struct scan_kernel final : kernel<Backend> {
                     here.all.carried.data = states + at(k);
                     here.all.next.data = states + at(k + 1);
                     fetch_all(here, -1);
-                    Body::backward(on, here.all, s);
+                    if constexpr (requires { Body::backward_and_slopes(on, here.all, s); })
+                        Body::backward_and_slopes(on, here.all, s);
+                    else
+                        Body::backward(on, here.all, s);
                 }
             }
             if (returns)
@@ -109,6 +117,7 @@ struct scan_kernel final : kernel<Backend> {
 private:
     using at_row = operands_at<real, Body>;
 
+    bool wanted() const { return operands_.inputs_want || operands_.parameters_want; }
     std::size_t at(int k) const { return static_cast<std::size_t>(k) * static_cast<std::size_t>(size_); }
 
     template <class Run>
@@ -148,13 +157,15 @@ private:
 template <class Body, class Backend>
 std::vector<var<Backend>> add_recurrent_rows(graph<Backend>& g, const std::string& name,
                                              std::vector<var<Backend>> inputs, const typename Body::settings& settings,
-                                             const std::vector<int>& widths) {
+                                             const std::vector<int>& widths,
+                                             const std::vector<parameter>& parameters = {}) {
     if (const int reset = std::exchange(inputs.front().reset, -1); reset >= 0) {
         var<Backend> column;
         column.value = reset, column.width = 1, column.detached = true, column.owner = &g;
         inputs.push_back(column);
     }
-    return add_rows<Body>(g, name, inputs, settings, widths, {}, [](operation<Backend>& op) { op.scans = true; });
+    return add_rows<Body>(g, name, inputs, settings, widths, parameters,
+                          [](operation<Backend>& op) { op.scans = true; });
 }
 
 }  // namespace engram

@@ -160,6 +160,7 @@
     EXTERN template struct row_operation<BACKEND, read_matrix_rows>;        \
     EXTERN template struct row_operation<BACKEND, recalled_rows>;           \
     EXTERN template struct row_operation<BACKEND, window_rows>;             \
+    EXTERN template struct row_operation<BACKEND, convolved_rows>;          \
     EXTERN template struct row_operation<BACKEND, normalised_rows>;         \
     EXTERN template struct map_operation<BACKEND, always_one, 1>;           \
     EXTERN template struct map_operation<BACKEND, gru_cell, 7>;             \
@@ -170,7 +171,6 @@
     EXTERN template struct map_operation<BACKEND, turn_and_hold, 8>;        \
     EXTERN template struct map_operation<BACKEND, skip_and_bend, 3>;        \
     EXTERN template struct map_operation<BACKEND, gate_and_add, 3>;         \
-    EXTERN template struct map_operation<BACKEND, convolve_and_bend, 9>;    \
     EXTERN template struct map_operation<BACKEND, mlstm_gates, 3>;          \
     EXTERN template struct map_operation<BACKEND, keep_and_add, 4>;         \
     EXTERN template struct map_operation<BACKEND, mlstm_divide, 3>;         \

@@ -14,6 +14,7 @@
 #include <engram/graph/scan.hpp>
 #include <engram/model/slots.hpp>
 #include <engram/operations/attend_window.hpp>
+#include <engram/operations/convolve_steps.hpp>
 #include <engram/operations/heads.hpp>
 #include <engram/operations/loss.hpp>
 #include <engram/operations/recall_matrices.hpp>
@@ -24,9 +25,9 @@ using namespace engram;
 namespace {
 
 constexpr int H = 2, K = 3, V = 5, L = 4;
-enum class memory { added, corrected, window };
+enum class memory { added, corrected, window, convolved };
 enum class lost { read, both, state };  // what has a loss
-constexpr std::array every_memory{memory::added, memory::corrected, memory::window};
+constexpr std::array every_memory{memory::added, memory::corrected, memory::window, memory::convolved};
 constexpr std::array matrices{memory::added, memory::corrected};
 
 struct product_of {
@@ -47,25 +48,37 @@ struct traced {
     graph<backend> g{store};
     std::vector<var<backend>> inputs;
     var<backend> reset, y, state;
+    std::array<parameter, 5> taps;  // of a convolution, its bias the last
 
     explicit traced(memory of, lost what = lost::read) {
         reset = g.input("reset", 1);
         const int d = 2 * K;  // of a window's keys and values
-        const bool window = of == memory::window;
+        const bool window = of == memory::window, convolved = of == memory::convolved;
         for (const auto& [name, width] : {std::pair{"query", H * (window ? d : K)},
                                           {"key", H * (window ? d : K)},
                                           {"value", H * (window ? d : V)},
                                           {"write", H},
                                           {"keep", H}})
-            if (!window || inputs.size() < 3)
-                inputs.push_back(
-                    g.input(name, width, extent::sequence, what != lost::state || name != std::string_view("query")));
-        const int width = inputs[2].width;
+            if (inputs.size() < (convolved ? 1 : window ? 3 : 5))
+                inputs.push_back(g.input(name, width, extent::sequence,
+                                         what != lost::state || convolved || name != std::string_view("query")));
+        const int width = inputs[convolved ? 0 : 2].width;
+        for (parameter& p : taps)
+            if (convolved) p = g.declare(message("tap.", &p - taps.data()), 1, width, initial::fan_in<Real>());
         const auto weight = g.input("weight", width);
-        const carried<var<backend>> first{g.own_state("state", window ? H * 2 * d * L : H * K * V), g.state("step", 1)};
+        const carried<var<backend>> first{g.own_state("state", convolved ? 3 * width
+                                                               : window  ? H * 2 * d * L
+                                                                         : H * K * V),
+                                          g.state("step", 1)};
         y = scan(g, first, [&](carried<var<backend>>& now) {
             reset_rows(now, reset);
             const auto& in = inputs;
+            if (convolved) {
+                const auto found =
+                    convolve_steps("convolve", now.state, in[0], {taps[0], taps[1], taps[2], taps[3]}, taps[4]);
+                now.state = state = found.seen;
+                return found.y;
+            }
             if (window) {
                 const auto found = attend_window("attend", H, L, now.state, split_columns<2>(in[0]),
                                                  split_columns<2>(in[1]), in[2], now.step);
@@ -220,6 +233,49 @@ TEST_CASE("matrices of heads are those of plain loops") {
     }
 }
 
+TEST_CASE("a convolution of steps is that of plain loops") {
+    traced<double> m(memory::convolved);
+    const int B = 2, T = 11, F = m.y.width;
+    program<cpu<double>> p(m.g, m.store, {.steps = T, .batch = B}, {m.y});
+    m.fill(p);
+    p.forward();
+    const auto x = p.input("query"), reset = p.input("reset");
+    const auto at = [&](int t, int b) { return static_cast<std::size_t>(t * B + b); };
+    for (int b = 0; b < B; ++b)
+        for (int c = 0, begun = 0; c < F; ++c)
+            for (int t = 0; t < T; ++t) {
+                if (reset[at(t, b)] > 0) begun = t;
+                double z = m.store->values(m.taps[4])[c];
+                for (int k = 0; k < 4 && t - k >= begun; ++k)
+                    z += m.store->values(m.taps[static_cast<std::size_t>(k)])[c] *
+                         x[at(t - k, b) * static_cast<std::size_t>(F) + static_cast<std::size_t>(c)];
+                CHECK(p.output(m.y).at(t)[b * F + c] == doctest::Approx(z / (1 + std::exp(-z))).epsilon(1e-12));
+            }
+}
+
+TEST_CASE("slopes of taps are those of steps, wherever an unroll is scanned") {
+    for (const lost what : {lost::read, lost::both})
+        for (const int T : {1, 2, 7, 23}) {
+            traced<double> m(memory::convolved, what);
+            std::vector<double> found[2];
+            for (const bool hoist : {true, false}) {
+                program<cpu<double>> p(m.g, m.store, {.steps = T, .batch = 3, .gradients = true, .hoist = hoist},
+                                       {m.y});
+                for (const int first : {0, T}) {  // two sweeps, so that the second may not add to the first
+                    m.fill(p, first);
+                    p.forward(), p.backward(), p.carry();
+                }
+                found[hoist].assign(p.gradient().begin(), p.gradient().end());
+            }
+            double largest = 0;
+            for (std::size_t i = 0; i < found[0].size(); ++i) {
+                CHECK(found[1][i] == doctest::Approx(found[0][i]).epsilon(1e-12));
+                largest = std::max(largest, std::abs(found[0][i]));
+            }
+            CHECK(largest > 0.01);
+        }
+}
+
 TEST_CASE("their gradients are those of central differences") {
     for (const memory of : every_memory)
         for (const lost what : {lost::read, lost::both, lost::state})
@@ -232,7 +288,7 @@ TEST_CASE("their gradients are those of central differences") {
                 });
                 INFO(report.where);
                 CHECK(report.worst < 1e-6);
-                CHECK(report.compared >= (what == lost::state ? 34 : 50));
+                CHECK(report.compared >= (what == lost::state || of == memory::convolved ? 34 : 50));
                 CHECK(report.same_bits_twice);
             }
 }
@@ -261,6 +317,11 @@ TEST_CASE("what does not fit is refused") {
     CHECK_THROWS_WITH_AS(of(12, 4, 6, 4, 2), "op: a query of 4 columns does not fit a key of 6", error);
     CHECK_THROWS_WITH_AS(of(14, 6, 6, 4, 2), "op: 2 matrices of 3 x 2 are not 14 columns", error);
     CHECK_THROWS_WITH_AS(of(12, 6, 6, 4, 1), "op: 2 heads write and keep by as many numbers, not 1 and 2", error);
+    const auto tap = g.declare("tap", 1, 4, initial::zero<double>());
+    CHECK_THROWS_WITH_AS(convolve_steps("op", in(8), in(4), {tap, tap, tap, tap}, tap),
+                         "op: three steps of 4 columns are not 8", error);
+    CHECK_THROWS_WITH_AS(convolve_steps("op", in(9), in(3), {tap, tap, tap, tap}, tap),
+                         "op: a tap of [1, 4] does not fit 3 columns", error);
     const auto reset = g.input("reset", 1);
     CHECK_THROWS_WITH_AS(scan(g, carried<var<cpu<double>>>{g.own_state("held", 4), g.state("step", 1)},
                               [&](auto& now) {
