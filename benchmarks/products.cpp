@@ -86,8 +86,9 @@ int main() {
             [&] { engram::multiply_pairs(x.data(), k, k, pairs, nullptr, false, y.data(), n, m, words.data()); });
         report("y = x W", m, k, n, eigen, ours, top, rounded);
     }
-    const int transposed[][3] = {{800, 768, 2048}, {800, 256, 128}, {16, 512, 2048},
-                                 {96, 48, 16},     {96, 96, 32},    {32, 128, 64}};
+    const int transposed[][3] = {{800, 768, 2048}, {800, 256, 128}, {16, 512, 2048},  {96, 48, 16},
+                                 {96, 96, 32},     {32, 128, 64},   {1024, 128, 384}, {1024, 128, 128},
+                                 {1024, 64, 192},  {1024, 16, 128}, {6912, 144, 16}};
     for (const auto& [m, k, n] : transposed) {
         const matrix x = matrix::Random(m, k), dy = matrix::Random(m, n);
         matrix dw(k, n);
