@@ -45,7 +45,6 @@ struct packs {
     friend ENGRAM_SIMD packs operator*(packs a, packs b) { return {a.low * b.low, a.high * b.high}; }
     ENGRAM_SIMD packs operator-() const { return {-low, -high}; }
     friend ENGRAM_SIMD mask operator<(packs a, packs b) { return {a.low < b.low, a.high < b.high}; }
-    friend ENGRAM_SIMD mask operator>(packs a, packs b) { return {a.low > b.low, a.high > b.high}; }
     friend ENGRAM_SIMD mask operator!=(packs a, packs b) { return {a.low != b.low, a.high != b.high}; }
     /// a b + c, rounded once where the processor can.
     friend ENGRAM_SIMD packs multiply_add(packs a, packs b, packs c) {

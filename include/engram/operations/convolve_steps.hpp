@@ -34,12 +34,7 @@ struct convolved_rows {
         const bool starts = begins(o);
         const auto a = starts ? zero : o.carried[i], b = starts ? zero : o.carried[i + F],
                    c = starts ? zero : o.carried[i + 2 * F];
-        const auto slope = slope_of(o, i, a, b, c);
-        add(o.now, slope * o.x[i]);
-        add(o.last, slope * a);
-        add(o.before, slope * b);
-        add(o.first, slope * c);
-        add(o.bias, slope);
+        each_slope(o, slope_of(o, i, a, b, c), o.x[i], a, b, c, add);
     }
 
 private:
@@ -54,6 +49,14 @@ private:
         const auto z = sum_of(o, i, a, b, c);
         const auto share = logistic(z);
         return o.y.d ? o.y.d[i] * (share * multiply_add(z, 1 - share, zero_of(z) + 1)) : zero_of(z);
+    }
+    /// Of every parameter, from that of z and the steps.
+    static ENGRAM_HD void each_slope(const auto& o, auto slope, auto x, auto a, auto b, auto c, auto add) {
+        add(o.now, slope * x);
+        add(o.last, slope * a);
+        add(o.before, slope * b);
+        add(o.first, slope * c);
+        add(o.bias, slope);
     }
     template <bool Reads>
     static ENGRAM_HD void go_on(auto row, const auto& o) {
@@ -81,8 +84,6 @@ private:
         const auto carried = alone(o.carried), d_carried = alone(o.carried.d), d_next = alone(o.next.d);
         const auto x = alone(o.x), d_x = alone(o.x.d), now = alone(o.now), last = alone(o.last);
         const auto before = alone(o.before), first = alone(o.first);
-        const auto d_now = alone(o.now.d), d_last = alone(o.last.d), d_before = alone(o.before.d);
-        const auto d_first = alone(o.first.d), d_bias = alone(o.bias.d);
         const bool starts = begins(o);
         row.each(F, [&](auto i) {
             const auto zero = zero_of(x[i]);
@@ -96,13 +97,8 @@ private:
             d_carried.put(i, starts ? zero : of_a);
             d_carried.put(i + F, starts ? zero : of_b);
             d_carried.put(i + 2 * F, starts ? zero : of_c);
-            if constexpr (Slopes) {
-                d_now.put(i, slope * x[i]);
-                d_last.put(i, slope * a);
-                d_before.put(i, slope * b);
-                d_first.put(i, slope * c);
-                d_bias.put(i, slope);
-            }
+            if constexpr (Slopes)
+                each_slope(o, slope, x[i], a, b, c, [&](const auto& parameter, auto v) { parameter.d.put(i, v); });
         });
     }
 };

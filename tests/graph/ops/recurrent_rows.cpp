@@ -24,7 +24,11 @@ using namespace engram;
 
 namespace {
 
-constexpr int H = 2, K = 3, V = 5, L = 4;
+constexpr int H = 2;
+struct sizes {
+    int K, V, L;
+};
+constexpr sizes small{3, 5, 4}, several_packs{8, 71, 43};  // rows of four, two, one and a part of a pack
 enum class memory { added, corrected, window, convolved };
 enum class lost { read, both, state };  // what has a loss
 constexpr std::array every_memory{memory::added, memory::corrected, memory::window, memory::convolved};
@@ -50,7 +54,8 @@ struct traced {
     var<backend> reset, y, state;
     std::array<parameter, 5> taps;  // of a convolution, its bias the last
 
-    explicit traced(memory of, lost what = lost::read) {
+    explicit traced(memory of, lost what = lost::read, sizes size = small) {
+        const auto [K, V, L] = size;
         reset = g.input("reset", 1);
         const int d = 2 * K;  // of a window's keys and values
         const bool window = of == memory::window, convolved = of == memory::convolved;
@@ -137,12 +142,12 @@ struct traced {
 };
 
 template <class Real>
-void a_scan_has_the_bits_of_steps() {
+void a_scan_has_the_bits_of_steps(sizes size) {
     for (const memory of : every_memory)
         for (const lost what : {lost::read, lost::both})
             for (const int T : {1, 2, 7, 16, 23}) {
                 INFO(static_cast<int>(of), " ", static_cast<int>(what), " ", T);
-                traced<Real> m(of, what);
+                traced<Real> m(of, what, size);
                 const plan_options options{.steps = T, .batch = 3, .gradients = true};
                 plan_options stepwise = options;
                 stepwise.hoist = false;
@@ -155,8 +160,10 @@ void a_scan_has_the_bits_of_steps() {
 }  // namespace
 
 TEST_CASE("a scan has the bits of steps, whoever else reads the matrices, with resets anywhere") {
-    a_scan_has_the_bits_of_steps<double>();
-    a_scan_has_the_bits_of_steps<float>();
+    for (const sizes size : {small, several_packs}) {
+        a_scan_has_the_bits_of_steps<double>(size);
+        a_scan_has_the_bits_of_steps<float>(size);
+    }
 }
 
 TEST_CASE("unrolls cut anywhere have the bits of one") {
@@ -188,49 +195,52 @@ TEST_CASE("unrolls cut anywhere have the bits of one") {
 }
 
 TEST_CASE("matrices of heads are those of plain loops") {
-    for (const memory of : matrices) {
-        const bool corrects = of == memory::corrected;
-        traced<double> m(of);
-        const int B = 2, T = 11;
-        program<cpu<double>> p(m.g, m.store, {.steps = T, .batch = B}, {m.y});
-        m.fill(p);
-        p.forward();
-        double worst = 0;
-        for (int b = 0; b < B; ++b)
-            for (int h = 0; h < H; ++h) {
-                double M[K][V] = {};
-                for (int t = 0; t < T; ++t) {
-                    const auto in = [&](int k, int i, int width) {
-                        return p.input(m.g.info(m.inputs[static_cast<std::size_t>(k)])
-                                           .name)[static_cast<std::size_t>(((t * B + b) * H + h) * width + i)];
-                    };
-                    for (auto& row : M)
-                        for (double& x : row)
-                            x = p.input("reset")[static_cast<std::size_t>(t * B + b)] > 0 ? 0 : in(4, 0, 1) * x;
-                    double change[V];
-                    for (int i = 0; i < V; ++i) {
-                        double stood = 0;
-                        for (int n = 0; n < K; ++n) stood += in(1, n, K) * M[n][i];
-                        change[i] = in(3, 0, 1) * (in(2, i, V) - (corrects ? stood : 0));
-                    }
-                    for (int i = 0; i < V; ++i) {
-                        double read = 0;
-                        for (int n = 0; n < K; ++n) {
-                            M[n][i] += in(1, n, K) * change[i];
-                            read += in(0, n, K) * M[n][i];
+    for (const memory of : matrices)
+        for (const sizes size : {small, several_packs}) {
+            const bool corrects = of == memory::corrected;
+            const auto [K, V, L] = size;
+            traced<double> m(of, lost::read, size);
+            const int B = 2, T = 11;
+            program<cpu<double>> p(m.g, m.store, {.steps = T, .batch = B}, {m.y});
+            m.fill(p);
+            p.forward();
+            double worst = 0;
+            for (int b = 0; b < B; ++b)
+                for (int h = 0; h < H; ++h) {
+                    std::vector<std::vector<double>> M(static_cast<std::size_t>(K),
+                                                       std::vector<double>(static_cast<std::size_t>(V)));
+                    for (int t = 0; t < T; ++t) {
+                        const auto in = [&](int k, int i, int width) {
+                            return p.input(m.g.info(m.inputs[static_cast<std::size_t>(k)])
+                                               .name)[static_cast<std::size_t>(((t * B + b) * H + h) * width + i)];
+                        };
+                        for (auto& row : M)
+                            for (double& x : row)
+                                x = p.input("reset")[static_cast<std::size_t>(t * B + b)] > 0 ? 0 : in(4, 0, 1) * x;
+                        std::vector<double> change(static_cast<std::size_t>(V));
+                        for (int i = 0; i < V; ++i) {
+                            double stood = 0;
+                            for (int n = 0; n < K; ++n) stood += in(1, n, K) * M[n][i];
+                            change[i] = in(3, 0, 1) * (in(2, i, V) - (corrects ? stood : 0));
                         }
-                        worst = std::max(worst, std::abs(read - p.output(m.y).at(t)[(b * H + h) * V + i]));
+                        for (int i = 0; i < V; ++i) {
+                            double read = 0;
+                            for (int n = 0; n < K; ++n) {
+                                M[n][i] += in(1, n, K) * change[i];
+                                read += in(0, n, K) * M[n][i];
+                            }
+                            worst = std::max(worst, std::abs(read - p.output(m.y).at(t)[(b * H + h) * V + i]));
+                        }
                     }
+                    for (int n = 0; n < K; ++n)
+                        for (int i = 0; i < V; ++i)
+                            worst = std::max(
+                                worst, std::abs(M[n][i] -
+                                                p.next_state(
+                                                    "state")[static_cast<std::size_t>(((b * H + h) * K + n) * V + i)]));
                 }
-                for (int n = 0; n < K; ++n)
-                    for (int i = 0; i < V; ++i)
-                        worst = std::max(
-                            worst,
-                            std::abs(M[n][i] -
-                                     p.next_state("state")[static_cast<std::size_t>(((b * H + h) * K + n) * V + i)]));
-            }
-        CHECK(worst < 1e-12);
-    }
+            CHECK(worst < 1e-12);
+        }
 }
 
 TEST_CASE("a convolution of steps is that of plain loops") {
@@ -279,8 +289,8 @@ TEST_CASE("slopes of taps are those of steps, wherever an unroll is scanned") {
 TEST_CASE("their gradients are those of central differences") {
     for (const memory of : every_memory)
         for (const lost what : {lost::read, lost::both, lost::state})
-            for (const int T : {1, 3, 10}) {
-                traced<double> m(of, what);
+            for (const auto& [size, T] : {std::pair{small, 1}, {small, 3}, {small, 10}, {several_packs, 3}}) {
+                traced<double> m(of, what, size);
                 const auto report = check_gradients<cpu<double>>(m.g, m.store, {.steps = T, .batch = 2}, [&](auto& p) {
                     m.fill(p, 1);
                     philox random(9, 1);
