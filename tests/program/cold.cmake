@@ -1,7 +1,7 @@
 # OBJECTS (separated by |) hold no body of an operation's kernel, and HOT does: the example that brings operations of its
 # own. NM lists the names that an object defines.
 
-set(body "engram::[a-z_]*kernel<[^(]*>::(forward|backward)\\(")
+set(body "engram::(internal::)?(host_step|[a-z_]*kernel)<[^(]*>::(forward|backward|advance)(_columns<[^(]*)?\\(")
 
 # bodies(<out> <object>): the bodies that it defines.
 function(bodies out object)

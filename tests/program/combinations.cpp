@@ -148,6 +148,8 @@ std::vector<std::string> smaller(const ablation& model, const std::string& task,
     wanted.push_back(preset == "paper" ? "encoder.image.channels=4,4,4" : "encoder.image.channels=4,4");
     if (preset == "paper") wanted.push_back("encoder.channels=4,4,4");
     const std::string learner = model.policies()[4].second;
+    if (among(learner, {"ppo", "memup_ppo"}))
+        wanted.insert(wanted.end(), {"rollout.epochs=2", "rollout.minibatches=2"});
     if (learner == "memup") wanted.push_back("learner.hidden=8,8");
     if (learner == "memup_ppo" || (learner == "variational" && preset == "small")) wanted.push_back("learner.hidden=8");
     const auto settings = model.settings();

@@ -55,6 +55,19 @@ inline constexpr int lanes_of = Functor::lanes;
 /// Order in which an emulation runs what has no order.
 enum class thread_order { ascending, descending, scrambled };
 
+/// All indices below a count: `first`, and always `step` further, around the end to the start.
+struct index_walk {
+    std::ptrdiff_t first, step;
+};
+/// Where `order` begins among `count` indices, and how it goes on.
+inline index_walk walk_in(thread_order order, std::ptrdiff_t count) {
+    if (order == thread_order::ascending) return {0, 1};
+    if (order == thread_order::descending) return {count - 1, count - 1};
+    std::ptrdiff_t step = count / 3 + 1;
+    while (std::gcd(step, count) != 1) ++step;
+    return {0, step};
+}
+
 /// The primary template serves the host backend, whose operations are called instead of launched.
 template <class Backend>
 class executor {
@@ -78,22 +91,19 @@ public:
     using real = Real;
     static constexpr int lanes = Lanes;
 
-    emulated_block(Real* s, thread_order order) : scratch(s), order_(order) {}
+    emulated_block(Real* s, index_walk walk)
+        : scratch(s), first_(static_cast<int>(walk.first)), step_(static_cast<int>(walk.step)) {}
 
     /// constexpr, since nvcc also checks this one for the device.
     template <class Phase>
     constexpr void each(Phase phase) {
-        for (int i = 0; i < Lanes; ++i) {
-            const int lane = order_ == thread_order::ascending ? i : Lanes - 1 - i;
-            // An odd multiplier permutes a power of two.
-            phase(order_ == thread_order::scrambled ? (lane * 5 + 3) % Lanes : lane);
-        }
+        for (int i = 0, lane = first_; i < Lanes; ++i, lane = (lane + step_) % Lanes) phase(lane);
     }
 
     Real* const scratch;
 
 private:
-    thread_order order_;
+    int first_, step_;
 };
 
 /// Makes `known` the addresses of `resources`; tells whether it already was.
@@ -192,10 +202,11 @@ public:
         issue([=, this] {
             ++launches_;
             aligned_vector<Real> numbers(std::size_t(scratch) + 1);
+            const auto walk = walk_in(order, lanes);
             each(count, [&](std::ptrdiff_t i) {
                 // What a block finds in its scratch is arbitrary.
                 std::fill(numbers.begin(), numbers.end(), std::numeric_limits<Real>::quiet_NaN());
-                emulated_block<Real, lanes> block(numbers.data(), order);
+                emulated_block<Real, lanes> block(numbers.data(), walk);
                 functor(block, static_cast<int>(i));
             });
         });
@@ -244,7 +255,7 @@ public:
             body();
             recording_ = nullptr;
         }
-        for (const auto& call : r.list) call();
+        for (const issued& one : r.list) one.run(one.call.data());
     }
     /// What sweeps do has changed: they are run again before they are replayed.
     void forget() {
@@ -258,29 +269,35 @@ private:
         std::string what;
         int raised;
     };
+    /// A call as bytes: a std::function of each would be three functions more a kernel for the compiler.
+    struct issued {
+        void (*run)(const void*);
+        aligned_vector<std::byte> call;
+    };
     struct recorded {
-        std::vector<std::function<void()>> list;
+        std::vector<issued> list;
         int runs = 0;
         std::vector<const void*> resources;
     };
 
     template <class Call>
     void issue(const Call& call) {
-        std::function<void()> work(call);  // the only copy of the call that is compiled
-        if (recording_)
-            recording_->push_back(std::move(work));
-        else
-            work();
+        static_assert(std::is_trivially_copyable_v<Call>);
+        issue([](const void* at) { (*static_cast<const Call*>(at))(); }, &call, sizeof(Call));
+    }
+    void issue(void (*run)(const void*), const void* call, std::size_t size) {
+        if (!recording_) return run(call);
+        const auto* from = static_cast<const std::byte*>(call);
+        recording_->push_back({run, {from, from + size}});
     }
 
     template <class Body>
     void each(std::ptrdiff_t count, Body body) const {
-        // A step without a common divisor with the count visits every index once.
-        std::ptrdiff_t step = 1;
-        if (order == thread_order::scrambled)
-            for (step = count / 3 + 1; std::gcd(step, count) != 1;) ++step;
-        for (std::ptrdiff_t i = 0; i < count; ++i)
-            body(order == thread_order::descending ? count - 1 - i : i * step % count);
+        const auto [first, step] = walk_in(order, count);
+        for (std::ptrdiff_t left = count, i = first; left > 0; --left) {
+            body(i);
+            if ((i += step) >= count) i -= count;
+        }
     }
 
     static void multiply(matrix_operand<Real> a, matrix_operand<Real> b, bool accumulate, Real* y,
@@ -303,7 +320,7 @@ private:
     std::deque<double> scalars_;
     std::deque<named_alarm> alarms_;
     recorded replays_[sweeps];
-    std::vector<std::function<void()>>* recording_ = nullptr;
+    std::vector<issued>* recording_ = nullptr;
 };
 
 /// The sum of term(i) for i in [0, count), the same for every lane: each lane adds up every lanes-th term, then halves

@@ -36,21 +36,26 @@ struct window_rows {
     static constexpr int sums(settings s, int) { return s.columns; }
 
     static ENGRAM_HD void advance(auto row, const auto& o, settings s) {
-        const int L = s.window, d = s.columns;
+        const int L = s.window, d = s.columns, half = d / 2, here = place(o, L);
+        const auto carried = alone(o.carried), next = alone(o.next);
+        const auto key_a = alone(o.key_a), key_b = alone(o.key_b), value = alone(o.value);
         if (o.reset && o.reset[0] > 0.5f)
-            row.each(2 * d * L, [&](auto i) { o.next.put(i, zero_of(o.carried[i])); });
-        else if (o.next.data != o.carried.data)
-            row.each(2 * d * L, [&](auto i) { o.next.put(i, o.carried[i]); });
+            row.each(2 * d * L, [&](auto i) { next.put(i, zero_of(carried[i])); });
+        else if (next.data != carried.data)
+            row.each(2 * d * L, [&](auto i) { next.put(i, carried[i]); });
         row.once([&] {
-            const int here = place(o, L);
-            for (int r = 0; r < 2 * d; ++r) o.next.put(r * L + here, written(o, r, d));
+            for (int r = 0; r < half; ++r) {
+                next.put(r * L + here, key_a[r]);
+                next.put((half + r) * L + here, key_b[r]);
+            }
+            for (int c = 0; c < d; ++c) next.put((d + c) * L + here, value[c]);
         });
     }
     static ENGRAM_HD void forward(auto row, const auto& o, settings s) {
         advance(row, o, s);
         const int L = s.window, d = s.columns, half = d / 2;
         const auto query_a = alone(o.query_a), query_b = alone(o.query_b), next = alone(o.next);
-        const auto shares = alone(o.shares);
+        const auto shares = alone(o.shares), y = alone(o.y);
         const auto root = scale(o, d);
         const auto written_places = o.step[0] + 1, no_key = zero_of(o.step[0]) - 1e9f;
         row.each_wide(L, [&](auto i) {
@@ -69,7 +74,7 @@ struct window_rows {
                 const auto share = shares[i];
                 for (int c = 0; c < d; ++c) add(c, share, next[i + (d + c) * L]);
             },
-            [&](auto c, auto sum) { o.y.put(c, sum); });
+            [&](auto c, auto sum) { y.put(c, sum); });
     }
     static ENGRAM_HD void backward(auto row, const auto& o, settings s) {
         if (o.next.d)
@@ -141,10 +146,6 @@ private:
     static ENGRAM_HD auto scale(const auto& o, int d) {
         using real = std::remove_cvref_t<decltype(o.step[0])>;
         return static_cast<real>(1 / std::sqrt(static_cast<double>(d)));
-    }
-    /// What a step writes into row r of the ring.
-    static ENGRAM_HD auto written(const auto& o, int r, int d) {
-        return r < d / 2 ? o.key_a[r] : r < d ? o.key_b[r - d / 2] : o.value[r - d];
     }
 };
 

@@ -65,14 +65,15 @@ inline constexpr int map_outputs = static_cast<int>(
 
 }  // namespace internal
 
-/// Where the numbers of a map are, whatever its functor.
-template <class Backend, int N, int M>
-struct map_operands : kernel<Backend> {
+/// Goes through the rows of a map on the host, whatever its functor, which adds two loops over columns.
+template <class Backend>
+struct map_rows : kernel<Backend> {
     using real = typename Backend::real;
+    static constexpr int most = 16;  // inputs, and outputs
 
-    map_operands(const binder<Backend>& b, unsigned c)
-        : batch(b.batch()), width(b.out(0).width), piece(b.out(0).width), clears(c) {
-        if (clears) reset = b.in(N), zeros.resize(static_cast<std::size_t>(width));
+    map_rows(const binder<Backend>& b, int inputs, int outputs, unsigned c)
+        : N(inputs), M(outputs), batch(b.batch()), width(b.out(0).width), piece(b.out(0).width), clears(c) {
+        if (clears) reset = b.in(static_cast<std::size_t>(N)), zeros.resize(static_cast<std::size_t>(width));
         for (int i = 0; i < N; ++i) {
             in[i] = b.in(static_cast<std::size_t>(i));
             d_in[i] = b.d_in(static_cast<std::size_t>(i));
@@ -83,7 +84,7 @@ struct map_operands : kernel<Backend> {
             any_repeats |= repeats[i];
             if (broadcast[i]) piece = std::min(piece, serves[i]);
         }
-        if (any_repeats) room.resize(std::size_t{2} * N * static_cast<std::size_t>(width));
+        if (any_repeats) room.resize(2 * static_cast<std::size_t>(N) * static_cast<std::size_t>(width));
         for (int i = 0; i < M; ++i) {
             out[i] = b.out(static_cast<std::size_t>(i));
             d_out[i] = b.d_out(static_cast<std::size_t>(i));
@@ -96,6 +97,37 @@ struct map_operands : kernel<Backend> {
         alike = b.gives_one_row();
     }
 
+    void forward(int t, int steps) final {
+        const int rows = alike ? 1 : steps * batch;
+        if (dense && !alike && none_begins(t, rows)) return forward_piece(t, 0, 0, rows * width, 0);
+        for (int r = 0; r < rows; ++r) {
+            if (any_repeats) repeat(t, r);
+            const unsigned cleared = begins(t, r) ? clears : 0;
+            for (int first = 0; first < width; first += piece) forward_piece(t, r, first, piece, cleared);
+        }
+    }
+    void backward(int t, int steps) final {
+        if (alike && t > 0) return;  // behind all rows of all steps
+        const int rows = alike ? 1 : steps * batch;
+        if (dense && !alike && none_begins(t, rows)) return backward_piece(t, 0, 0, rows * width, 0);
+        for (int r = rows; r-- > 0;) {
+            if (any_repeats) repeat(t, r), clear_repeated(t, r);
+            const unsigned cleared = begins(t, r) ? clears : 0;
+            for (int first = 0; first < width; first += piece) backward_piece(t, r, first, piece, cleared);
+            if (any_repeats) add_repeated(t, r);
+        }
+    }
+
+protected:
+    /// n columns of a row from x[i] to y[o].
+    virtual void forward_columns(const real* const* x, real* const* y, int n) = 0;
+    /// Their slopes by dy[o], where it is not null, to dx[i]; add[i]: to what stands there, for a broadcast input.
+    virtual void backward_columns(const real* const* x, const real* const* dy, real* const* dx, const bool* add,
+                                  int n) = 0;
+
+    bool broadcast[most], adds[most];
+
+private:
     real* repeated(int i) { return room.data() + i * width; }
     real* d_repeated(int i) { return room.data() + (N + i) * width; }
     /// Columns that stand for fewer than a pack has, written out for a row; and no gradient for them yet.
@@ -129,48 +161,76 @@ struct map_operands : kernel<Backend> {
         return true;
     }
 
+    /// The column of input i that belongs to column `first` of the output.
+    int column(int i, int first) const { return first == 0 || !broadcast[i] ? first : first / serves[i]; }
+
+    void forward_piece(int t, int row, int first, int n, unsigned cleared) {
+        const real* x[most];
+        real* y[most];
+        for (int i = 0; i < N; ++i)
+            x[i] = cleared >> i & 1u ? zeros.data()
+                   : repeats[i]      ? repeated(i) + first
+                                     : in[i].at(t) + row * in[i].stride + column(i, first);
+        for (int i = 0; i < M; ++i) y[i] = out[i].at(t) + row * out[i].stride + first;
+        forward_columns(x, y, n);
+    }
+
+    void backward_piece(int t, int row, int first, int n, unsigned cleared) {
+        const real* x[most];
+        const real* dy[most];
+        real* dx[most];
+        bool add[most];
+        for (int i = 0; i < N; ++i) {
+            if (repeats[i]) {
+                x[i] = repeated(i) + first;
+                dx[i] = d_in[i] ? d_repeated(i) + first : nullptr;
+                add[i] = false;
+                continue;
+            }
+            if (cleared >> i & 1u) {
+                x[i] = zeros.data(), dx[i] = nullptr, add[i] = false;  // to a state's gradient others add
+                continue;
+            }
+            const int c = column(i, first);
+            x[i] = in[i].at(t) + row * in[i].stride + c;
+            dx[i] = d_in[i] ? d_in[i].at(t) + row * d_in[i].stride + c : nullptr;
+            add[i] = d_in[i].accumulate || first > c * serves[i];
+        }
+        for (int i = 0; i < M; ++i) dy[i] = d_out[i] ? d_out[i].at(t) + row * d_out[i].stride + first : nullptr;
+        backward_columns(x, dy, dx, add, n);
+    }
+
+    int N, M;                 // inputs and outputs
     int batch, width, piece;  // piece: columns of a row in which no broadcast input moves on
     unsigned clears;          // inputs that are cleared where an episode begins, a bit each
     operand<real> reset;
     aligned_vector<real> zeros;  // what they are then
-    operand<real> in[N], d_in[N], out[M], d_out[M];
-    bool broadcast[N], repeats[N], adds[N];
-    int serves[N];  // columns of the output for which one of the input stands
+    operand<real> in[most], d_in[most], out[most], d_out[most];
+    bool repeats[most];
+    int serves[most];  // columns of the output for which one of the input stands
     bool dense, alike, any_repeats = false;
     aligned_vector<real> room;
 };
 
 template <class Backend, class Functor, int N>
-struct map_kernel final : map_operands<Backend, N, internal::map_outputs<typename Backend::real, Functor, N>> {
+struct map_kernel final : map_rows<Backend> {
     using real = typename Backend::real;
     using lanes = pack<real>;
     static constexpr int M = internal::map_outputs<real, Functor, N>;
-    using operands = map_operands<Backend, N, M>;
+    static_assert(N <= map_rows<Backend>::most && M <= map_rows<Backend>::most);
 
-    map_kernel(const binder<Backend>& b, Functor f, unsigned cleared) : operands(b, cleared), functor(f) {}
-
-    void forward(int t, int steps) override {
-        const int rows = alike ? 1 : steps * batch;
-        if (dense && !alike && this->none_begins(t, rows)) return forward_piece(t, 0, 0, rows * width, 0);
-        for (int r = 0; r < rows; ++r) {
-            if (any_repeats) this->repeat(t, r);
-            const unsigned cleared = this->begins(t, r) ? this->clears : 0;
-            for (int first = 0; first < width; first += piece) forward_piece(t, r, first, piece, cleared);
-        }
-    }
-    void backward(int t, int steps) override {
-        if (alike && t > 0) return;  // behind all rows of all steps
-        const int rows = alike ? 1 : steps * batch;
-        if (dense && !alike && this->none_begins(t, rows)) return backward_piece(t, 0, 0, rows * width, 0);
-        for (int r = rows; r-- > 0;) {
-            if (any_repeats) this->repeat(t, r), this->clear_repeated(t, r);
-            const unsigned cleared = this->begins(t, r) ? this->clears : 0;
-            for (int first = 0; first < width; first += piece) backward_piece(t, r, first, piece, cleared);
-            if (any_repeats) this->add_repeated(t, r);
-        }
-    }
+    map_kernel(const binder<Backend>& b, Functor f, unsigned cleared)
+        : map_rows<Backend>(b, N, M, cleared), functor(f) {}
 
 private:
+    void forward_columns(const real* const* x, real* const* y, int n) override {
+        forward_columns(x, y, n, std::make_index_sequence<N>{}, std::make_index_sequence<M>{});
+    }
+    void backward_columns(const real* const* x, const real* const* dy, real* const* dx, const bool* add,
+                          int n) override {
+        backward_columns(x, dy, dx, add, n, std::make_index_sequence<N>{});
+    }
+
     template <std::size_t... I, std::size_t... O>
     void forward_columns(const real* const* x, real* const* y, int n, std::index_sequence<I...>,
                          std::index_sequence<O...>) {
@@ -184,20 +244,6 @@ private:
             const auto result = internal::map_tuple(f((broadcast[I] ? lanes(*x[I]) : lanes::load(x[I] + c, n - c))...));
             (lanes(std::get<O>(result)).store(y[O] + c, n - c), ...);
         }
-    }
-
-    /// The column of input i that belongs to column `first` of the output.
-    int column(int i, int first) const { return first == 0 || !broadcast[i] ? first : first / serves[i]; }
-
-    void forward_piece(int t, int row, int first, int n, unsigned cleared) {
-        const real* x[N];
-        real* y[M];
-        for (int i = 0; i < N; ++i)
-            x[i] = cleared >> i & 1u ? this->zeros.data()
-                   : repeats[i]      ? this->repeated(i) + first
-                                     : in[i].at(t) + row * in[i].stride + column(i, first);
-        for (int i = 0; i < M; ++i) y[i] = out[i].at(t) + row * out[i].stride + first;
-        forward_columns(x, y, n, std::make_index_sequence<N>{}, std::make_index_sequence<M>{});
     }
 
     template <std::size_t I, class Results, std::size_t... O>
@@ -253,37 +299,7 @@ private:
             if (broadcast[i] && dx[i]) *dx[i] = add[i] ? *dx[i] + total[i].sum() : total[i].sum();
     }
 
-    void backward_piece(int t, int row, int first, int n, unsigned cleared) {
-        const real* x[N];
-        const real* dy[M];
-        real* dx[N];
-        bool add[N];
-        for (int i = 0; i < N; ++i) {
-            if (repeats[i]) {
-                x[i] = this->repeated(i) + first;
-                dx[i] = d_in[i] ? this->d_repeated(i) + first : nullptr;
-                add[i] = false;
-                continue;
-            }
-            if (cleared >> i & 1u) {
-                x[i] = this->zeros.data(), dx[i] = nullptr, add[i] = false;  // to a state's gradient others add
-                continue;
-            }
-            const int c = column(i, first);
-            x[i] = in[i].at(t) + row * in[i].stride + c;
-            dx[i] = d_in[i] ? d_in[i].at(t) + row * d_in[i].stride + c : nullptr;
-            add[i] = d_in[i].accumulate || first > c * serves[i];
-        }
-        for (int i = 0; i < M; ++i) {
-            dy[i] = d_out[i] ? d_out[i].at(t) + row * d_out[i].stride + first : nullptr;
-        }
-        backward_columns(x, dy, dx, add, n, std::make_index_sequence<N>{});
-    }
-
-    using operands::batch, operands::width, operands::piece, operands::in, operands::d_in, operands::out,
-        operands::d_out;
-    using operands::broadcast, operands::repeats, operands::adds, operands::serves, operands::dense, operands::alike,
-        operands::any_repeats;
+    using map_rows<Backend>::broadcast, map_rows<Backend>::adds;
 
     Functor functor;
 };

@@ -113,22 +113,23 @@ private:
     template <bool Reads>
     static ENGRAM_HD void go_on(auto row, const auto& o, settings s) {
         const int K = s.key, V = o.value.width;
-        const auto query = alone(o.query), key = alone(o.key), carried = alone(o.carried), next = alone(o.next);
-        const auto keep = o.keep[0];
+        const auto query = alone(o.query), key = alone(o.key), value = alone(o.value), carried = alone(o.carried),
+                   y = alone(o.y), next = alone(o.next);
+        const auto keep = o.keep[0], write = o.write[0];
         const auto step = [&](auto was) {
             row.each_wide(V, [&](auto i) {
-                const auto zero = zero_of(o.value[i]);
+                const auto zero = zero_of(value[i]);
                 auto stood = zero, read = zero;
                 if (s.corrects)
                     for (int n = 0; n < K; ++n) stood = multiply_add(key[n], was(n, i), stood);
-                const auto apart = s.corrects ? multiply_add(-stood, keep, o.value[i]) : o.value[i];
-                const auto change = o.write[0] * apart;
+                const auto apart = s.corrects ? multiply_add(-stood, keep, value[i]) : value[i];
+                const auto change = write * apart;
                 for (int n = 0; n < K; ++n) {
                     const auto entry = multiply_add(key[n], change, keep * was(n, i));
                     next.put(i + n * V, entry);
                     if constexpr (Reads) read = multiply_add(query[n], entry, read);
                 }
-                if constexpr (Reads) o.y.put(i, read);
+                if constexpr (Reads) y.put(i, read);
             });
         };
         if (begins(o))

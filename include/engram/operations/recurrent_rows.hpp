@@ -54,7 +54,7 @@ struct scan_kernel final : kernel<Backend> {
             here.all.carried.step = here.all.next.step = 0;
             for (int k = 0; k < count; ++k, here.move(1, 0, 0)) {
                 fetch_all(here, 1);
-                Body::forward(on, here.all, s);
+                step::forward(on, here.all, s);
                 here.all.carried.data = here.all.next.data;
             }
         });
@@ -77,7 +77,7 @@ struct scan_kernel final : kernel<Backend> {
                 ahead.all.next.data = starts_.data() + at(begun + 1);
                 ahead.all.carried.data = k % chunk_ == 0 ? starts_.data() + at(begun) : ahead.all.next.data;
                 fetch_inputs(ahead, 1);
-                Body::advance(on, ahead.all, s);
+                step::advance(on, ahead.all, s);
             }
             const bool returns = static_cast<bool>(piece.all.carried.d);
             std::fill_n(slope_.data(), size_, real(0));  // nobody else reads what the last step leaves
@@ -92,7 +92,7 @@ struct scan_kernel final : kernel<Backend> {
                     here.all.carried.data = states + at(k);
                     here.all.next.data = states + at(k + 1);
                     fetch_inputs(here, 1);
-                    Body::advance(on, here.all, s);
+                    step::advance(on, here.all, s);
                 }
                 if (returns) {
                     here.all.next.d = {{slope_.data(), false}, 0, 0, size_, 0};
@@ -106,7 +106,7 @@ struct scan_kernel final : kernel<Backend> {
                     if constexpr (requires { Body::backward_and_slopes(on, here.all, s); })
                         Body::backward_and_slopes(on, here.all, s);
                     else
-                        Body::backward(on, here.all, s);
+                        step::backward(on, here.all, s);
                 }
             }
             if (returns)
@@ -116,6 +116,7 @@ struct scan_kernel final : kernel<Backend> {
 
 private:
     using at_row = operands_at<real, Body>;
+    using step = host_step<real, Body>;
 
     bool wanted() const { return operands_.inputs_want || operands_.parameters_want; }
     std::size_t at(int k) const { return static_cast<std::size_t>(k) * static_cast<std::size_t>(size_); }

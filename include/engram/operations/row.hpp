@@ -4,11 +4,11 @@
 // What the body of an operation is given: its operands at one row, and the row itself, which says how columns are gone
 // through. A body is written once:
 //
-//   row.each(n, [&](auto i) { o.y.put(i, 2 * o.x[i]); });                 // columns 0 .. n - 1, in no order
-//   const auto mean = row.mean(n, [&](auto i) { return o.x[i]; });        // equal for all lanes; so are sum and
-//   largest row.once([&] { o.moments.put(0, mean); });                            // what is one number a row
-//   row.each_wide(n, ...), row.sums_wide(n, ...)   // as each and sums, where a column is a long chain of sums by
-//   itself
+//   row.each(n, [&](auto i) { o.y.put(i, 2 * o.x[i]); });            // columns 0 .. n - 1, in no order
+//   const auto mean = row.mean(n, [&](auto i) { return o.x[i]; });   // equal for all lanes; so are sum and largest
+//   row.once([&] { o.moments.put(0, mean); });                       // what is one number a row
+//   row.each_wide(n, ...), row.sums_wide(...)                        // as each and sums, where a column is a long
+//                                                                    // chain of sums by itself
 //
 // On the host `i` is a pack of columns, on a device one column; o.x[i] is a pack or a number, and numbers of any kind
 // meet in one expression (core/pack.hpp). A device runs each, sum, mean, largest and once with all lanes of a block,

@@ -164,7 +164,7 @@ class bound_operands {
 public:
     using at_row = operands_at<real, Body>;
 
-    bound_operands(const binder<Backend>& b, const typename Body::settings& settings) : binder_(b) {
+    [[gnu::cold]] bound_operands(const binder<Backend>& b, const typename Body::settings& settings) : binder_(b) {
         if constexpr (in_pieces<Body>) pieces = Body::pieces(settings, b.op().inputs[0].width);
         at_row first;
         for_members(first.all, [&](auto& member) { bind(member); });
@@ -295,6 +295,34 @@ private:
     bool comes_back_ = false;  // some output has a gradient
 };
 
+/// A body that is a step of a recurrence (recurrent_rows.hpp).
+template <class Body>
+concept carries_state = requires(const typename Body::template operands<float>& o) {
+    o.carried;
+    o.next;
+};
+
+/// A step of such a body on the host. It is compiled once, not into each kernel that runs it: the largest take the
+/// compiler longer than all other operations together.
+template <class Real, class Body>
+struct host_step {
+    using operands = typename Body::template operands<Real>;
+    using settings = typename Body::settings;
+
+    [[gnu::noinline, gnu::flatten]] static void forward(const host_row<Real>& on, const operands& o,
+                                                        const settings& s) {
+        Body::forward(on, o, s);
+    }
+    [[gnu::noinline, gnu::flatten]] static void advance(const host_row<Real>& on, const operands& o,
+                                                        const settings& s) {
+        Body::advance(on, o, s);
+    }
+    [[gnu::noinline, gnu::flatten]] static void backward(const host_row<Real>& on, const operands& o,
+                                                         const settings& s) {
+        Body::backward(on, o, s);
+    }
+};
+
 template <class Body, bool Backward, class Row, class O>
 ENGRAM_HD void run_body(Row row, const O& o, const typename Body::settings& s) {
     if constexpr (!Backward)
@@ -352,7 +380,12 @@ private:
         const int pieces = in_pieces<Body> ? operands.pieces : 1;
         for (; rows > 0; --rows, here.move(0, 1, in_pieces<Body> ? -pieces : 0))
             for (int piece = 0; piece < pieces; ++piece) {
-                run_body<Body, Backward>(on, here.all, chosen);
+                if constexpr (!carries_state<Body>)
+                    run_body<Body, Backward>(on, here.all, chosen);
+                else if constexpr (Backward)
+                    host_step<real, Body>::backward(on, here.all, chosen);
+                else
+                    host_step<real, Body>::forward(on, here.all, chosen);
                 if constexpr (in_pieces<Body>) here.move(0, 0, 1);
             }
     }
@@ -380,13 +413,6 @@ private:
     int steps, batch;
     bool stepwise, one_row;
     aligned_vector<pack<real>> room;
-};
-
-/// A body that is a step of a recurrence (recurrent_rows.hpp).
-template <class Body>
-concept carries_state = requires(const typename Body::template operands<float>& o) {
-    o.carried;
-    o.next;
 };
 
 /// A block a row and piece. Of a chain it is one of the first step's rows, or of the last one's, and runs those of the

@@ -253,7 +253,7 @@ private:
 
 /// Where the numbers of a map are, and which gradients one launch may give together, whatever the functor.
 template <device_backend Backend, int N, int M>
-struct map_operands<Backend, N, M> : device_kernel<Backend> {
+struct map_operands : device_kernel<Backend> {
     using real = typename Backend::real;
 
     map_operands(const binder<Backend>& b, unsigned c) : device_kernel<Backend>(b), width(b.out(0).width), clears(c) {
