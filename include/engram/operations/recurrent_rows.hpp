@@ -39,6 +39,7 @@ struct scan_kernel final : kernel<Backend> {
         if constexpr (requires { Body::sums(s, 0); })
             room_.resize(static_cast<std::size_t>(Body::sums(s, static_cast<int>(b.op().inputs.size()))));
         size_ = operands_.at(0, 0).all.carried.width;
+        zeros_.resize(at(1));
         if (!wanted()) return;
         chunk_ = std::max(1, static_cast<int>(std::sqrt(b.steps())));
         starts_.resize(at((b.steps() + chunk_ - 1) / chunk_));
@@ -51,10 +52,12 @@ struct scan_kernel final : kernel<Backend> {
         const auto s = settings_;
         each_piece(piece, [&] {
             at_row here = piece;
+            const auto reset = std::exchange(here.all.reset, {});
             here.all.carried.step = here.all.next.step = 0;
             for (int k = 0; k < count; ++k, here.move(1, 0, 0)) {
+                if (begins(reset, k)) here.all.carried.data = zeros_.data();
                 fetch_all(here, 1);
-                step::forward(on, here.all, s);
+                Body::forward(on, here.all, s);
                 here.all.carried.data = here.all.next.data;
             }
         });
@@ -79,37 +82,40 @@ struct scan_kernel final : kernel<Backend> {
                 fetch_inputs(ahead, 1);
                 step::advance(on, ahead.all, s);
             }
-            const bool returns = static_cast<bool>(piece.all.carried.d);
-            std::fill_n(slope_.data(), size_, real(0));  // nobody else reads what the last step leaves
+            real* const slope = slope_.data();
+            std::fill_n(slope, size_, real(0));  // nobody else reads what the last step leaves
             for (int first = (count - 1) / chunk_ * chunk_; first >= 0; first -= chunk_) {
                 const int steps = std::min(chunk_, count - first);
-                at_row here = piece;
-                here.all.next.step = here.all.carried.step = 0;
-                here.move(first, 0, 0);
+                at_row remade = piece;
+                remade.all.next.step = remade.all.carried.step = 0;
+                remade.move(first, 0, 0);
                 real* const states = states_.data();
                 std::copy_n(starts_.data() + at(first / chunk_), size_, states);
-                for (int k = 0; k < steps; ++k, here.move(1, 0, 0)) {
-                    here.all.carried.data = states + at(k);
-                    here.all.next.data = states + at(k + 1);
-                    fetch_inputs(here, 1);
-                    step::advance(on, here.all, s);
+                for (int k = 0; k < steps; ++k, remade.move(1, 0, 0)) {
+                    remade.all.carried.data = states + at(k);
+                    remade.all.next.data = states + at(k + 1);
+                    fetch_inputs(remade, 1);
+                    step::advance(on, remade.all, s);
                 }
-                if (returns) {
-                    here.all.next.d = {{slope_.data(), false}, 0, 0, size_, 0};
-                    here.all.carried.d = here.all.next.d;
-                }
+                at_row here = remade;
+                const auto reset = std::exchange(here.all.reset, {});
+                if (!slope) __builtin_unreachable();
+                here.all.next.d = {{slope, false}, 0, 0, size_, 0};
+                here.all.carried.d = here.all.next.d;
                 for (int k = steps; k-- > 0;) {
                     here.move(-1, 0, 0);
-                    here.all.carried.data = states + at(k);
+                    const bool begun = begins(reset, k - steps);
+                    here.all.carried.data = begun ? zeros_.data() : states + at(k);
                     here.all.next.data = states + at(k + 1);
                     fetch_all(here, -1);
                     if constexpr (requires { Body::backward_and_slopes(on, here.all, s); })
                         Body::backward_and_slopes(on, here.all, s);
                     else
-                        step::backward(on, here.all, s);
+                        Body::backward(on, here.all, s);
+                    if (begun) std::fill_n(slope, size_, real(0));
                 }
             }
-            if (returns)
+            if (piece.all.carried.d)
                 on.each(size_, [&](auto i) { piece.all.carried.d.put(i, columns_at<real>{slope_.data()}[i]); });
         });
     }
@@ -121,6 +127,11 @@ private:
     bool wanted() const { return operands_.inputs_want || operands_.parameters_want; }
     std::size_t at(int k) const { return static_cast<std::size_t>(k) * static_cast<std::size_t>(size_); }
 
+    /// Whether an episode begins `steps` further on. Bodies are told by a state of zeros, and of a gradient of `next`
+    /// always: what they do otherwise is half of them each, and not compiled here.
+    static bool begins(const row_columns<real>& reset, int steps) {
+        return reset && reset.data[steps * reset.step] > real(0.5);
+    }
     template <class Run>
     ENGRAM_SIMD void each_piece(at_row& piece, Run run_piece) const {
         for (int b = 0; b < batch_; ++b, piece.move(0, 1, -operands_.pieces))
@@ -148,7 +159,8 @@ private:
     bound_operands<Backend, Body> operands_;
     int batch_, size_ = 0, chunk_ = 1;
     aligned_vector<pack<real>> room_;
-    aligned_vector<real> starts_, states_, slope_;  // states ahead of a chunk, those of a chunk, and a gradient
+    aligned_vector<real> starts_, states_;  // states ahead of a chunk, and those of a chunk
+    aligned_vector<real> slope_, zeros_;    // of a state
 };
 
 }  // namespace internal

@@ -302,8 +302,8 @@ concept carries_state = requires(const typename Body::template operands<float>& 
     o.next;
 };
 
-/// A step of such a body on the host. It is compiled once, not into each kernel that runs it: the largest take the
-/// compiler longer than all other operations together.
+/// A step of such a body on the host, compiled whole and once: inlined into every kernel that runs it the largest take
+/// the compiler longer than all other operations together.
 template <class Real, class Body>
 struct host_step {
     using operands = typename Body::template operands<Real>;
