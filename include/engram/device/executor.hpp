@@ -63,7 +63,7 @@ struct index_walk {
 inline index_walk walk_in(thread_order order, std::ptrdiff_t count) {
     if (order == thread_order::ascending) return {0, 1};
     if (order == thread_order::descending) return {count - 1, count - 1};
-    std::ptrdiff_t step = count / 3 + 1;
+    std::ptrdiff_t step = count / 3 + 1;  // without a common divisor it comes to every index once
     while (std::gcd(step, count) != 1) ++step;
     return {0, step};
 }

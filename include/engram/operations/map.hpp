@@ -217,7 +217,7 @@ struct map_kernel final : map_rows<Backend> {
     using real = typename Backend::real;
     using lanes = pack<real>;
     static constexpr int M = internal::map_outputs<real, Functor, N>;
-    static_assert(N <= map_rows<Backend>::most && M <= map_rows<Backend>::most);
+    static_assert(N <= map_rows<Backend>::most && M <= map_rows<Backend>::most, "map: 16 inputs and outputs at most");
 
     map_kernel(const binder<Backend>& b, Functor f, unsigned cleared)
         : map_rows<Backend>(b, N, M, cleared), functor(f) {}

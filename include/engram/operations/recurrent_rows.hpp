@@ -14,8 +14,10 @@
 //
 // Where the state is one that nobody else sees (graph::own_state), the host runs all steps of a row and piece
 // before the next one: what is carried stays in a cache, and of T states two are in memory. The backward sweep makes
-// the others again, some steps at a time. Steps, unrolls of any length and a scan give the same bits. On a device a
-// block goes through the steps of a row and piece.
+// the others again, some steps at a time. To forward and backward it gives zeros to carry and no `reset` where an
+// episode begins, and a gradient of `next` always, so that a body is compiled there without what it does otherwise.
+// Steps, unrolls of any length and a scan give the same bits. On a device a block goes through the steps of a row and
+// piece.
 
 #include <algorithm>
 #include <cmath>
@@ -99,7 +101,7 @@ struct scan_kernel final : kernel<Backend> {
                 }
                 at_row here = remade;
                 const auto reset = std::exchange(here.all.reset, {});
-                if (!slope) __builtin_unreachable();
+                if (!slope) __builtin_unreachable();  // as the compiler does not know of a vector
                 here.all.next.d = {{slope, false}, 0, 0, size_, 0};
                 here.all.carried.d = here.all.next.d;
                 for (int k = steps; k-- > 0;) {
@@ -127,8 +129,7 @@ private:
     bool wanted() const { return operands_.inputs_want || operands_.parameters_want; }
     std::size_t at(int k) const { return static_cast<std::size_t>(k) * static_cast<std::size_t>(size_); }
 
-    /// Whether an episode begins `steps` further on. Bodies are told by a state of zeros, and of a gradient of `next`
-    /// always: what they do otherwise is half of them each, and not compiled here.
+    /// Whether an episode begins `steps` further on.
     static bool begins(const row_columns<real>& reset, int steps) {
         return reset && reset.data[steps * reset.step] > real(0.5);
     }

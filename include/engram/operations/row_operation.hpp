@@ -164,6 +164,7 @@ class bound_operands {
 public:
     using at_row = operands_at<real, Body>;
 
+    // Cold: run once, compiled for every body.
     [[gnu::cold]] bound_operands(const binder<Backend>& b, const typename Body::settings& settings) : binder_(b) {
         if constexpr (in_pieces<Body>) pieces = Body::pieces(settings, b.op().inputs[0].width);
         at_row first;
