@@ -58,7 +58,8 @@ inline std::vector<std::uint8_t> draw_strokes(stroke_figure figure, int side, ph
     const float right = around(0, 0.05f), down = around(0, 0.05f), half_width = around(pen, 0.3f * pen);
     const float c = std::cos(turn), s = std::sin(turn), pixels = static_cast<float>(side);
 
-    std::vector<float> ink(static_cast<std::size_t>(side * side));
+    std::vector<float> ink(static_cast<std::size_t>(side * side)), middle(static_cast<std::size_t>(side));
+    for (int i = 0; i < side; ++i) middle[static_cast<std::size_t>(i)] = (static_cast<float>(i) + 0.5f) / pixels;
     for (auto& each : figure) {
         for (auto& p : each.points) {
             const float y = high * (p.y - 0.5f), x = wide * (p.x - 0.5f) - slant * y;
@@ -75,18 +76,21 @@ inline std::vector<std::uint8_t> draw_strokes(stroke_figure figure, int side, ph
             const int left = cell(std::min(a.x, b.x) - reach), end = cell(std::max(a.x, b.x) + reach);
             for (int y = top; y <= bottom; ++y)
                 for (int x = left; x <= end; ++x) {
-                    const stroke_point ap{(static_cast<float>(x) + 0.5f) / pixels - a.x,
-                                          (static_cast<float>(y) + 0.5f) / pixels - a.y};
-                    const float t = std::clamp((ap.x * ab.x + ap.y * ab.y) * per_length, 0.0f, 1.0f);
-                    const float away = std::hypot(ap.x - t * ab.x, ap.y - t * ab.y);
                     float& here = ink[static_cast<std::size_t>(y * side + x)];
+                    if (here == 1) continue;
+                    const stroke_point ap{middle[static_cast<std::size_t>(x)] - a.x,
+                                          middle[static_cast<std::size_t>(y)] - a.y};
+                    const float t = std::clamp((ap.x * ab.x + ap.y * ab.y) * per_length, 0.0f, 1.0f);
+                    const float dx = ap.x - t * ab.x, dy = ap.y - t * ab.y;
+                    // Products of floats are exact in double, where nothing overflows.
+                    const auto away = static_cast<float>(std::sqrt(double{dx} * dx + double{dy} * dy));
                     here = std::max(here, std::clamp(0.5f + (half_width - away) * pixels, 0.0f, 1.0f));
                 }
         }
     }
     std::vector<std::uint8_t> drawn(ink.size());
     std::transform(ink.begin(), ink.end(), drawn.begin(),
-                   [](float x) { return static_cast<std::uint8_t>(std::lround(x * 255)); });
+                   [](float x) { return x == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(std::lround(x * 255)); });
     return drawn;
 }
 
