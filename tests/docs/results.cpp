@@ -5,12 +5,13 @@
 //
 //     <!-- data/suite.csv [task=change_detection]: {ablation} [{train:1} ± {train_se:1}] | {seeds} -->
 //
-// has one row for each row of the file that the brackets select, and its cells are these. {name} is a number as the
-// file has it, {name:1} one with a decimal, {name^} one that is left out where it repeats the row above, {name?-} one
-// with a dash where there is none. {mean name:1}, {error name:1}, {least name:1} and {all name} are the mean, its
-// standard error, the least and a list of the columns name_1, name_2 and so on, one a seed; in place of a name,
-// a-b stands for a_1 - b_1 and so on. What stands in brackets is left out where a number of it is missing. A number in
-// the text stands between
+// has one row for each row of the file that the brackets select, and its cells are these. With `by [task program]`
+// behind the brackets it has one for all rows that agree in these columns, of which the others are then name_1, name_2
+// and so on, in the order of their seeds. {name} is a number as the file has it, {name:1} one with a decimal, {name^}
+// one that is left out where it repeats the row above, {name?-} one with a dash where there is none. {mean name:1},
+// {error name:1}, {least name:1} and {all name} are the mean, its standard error, the least and a list of the columns
+// name_1, name_2 and so on, one a seed; in place of a name, a-b stands for a_1 - b_1 and so on. What stands in brackets
+// is left out where a number of it is missing. A number in the text stands between
 //
 //     <!-- = data/suite.csv [ablation=mra]: {train:1} -->2.9<!-- = -->
 //     <!-- = data/suite.csv [ablation=mra] [ablation=lstm]: apart train:1 -->4.5<!-- = -->
@@ -49,6 +50,36 @@ std::vector<row> select(const std::vector<row>& rows, const std::string& conditi
     }
     engram::require(!chosen.empty(), "no row is [", condition, "]");
     return chosen;
+}
+
+/// Rows that agree in the columns `by` as one row, where name_1, name_2, ... are the name of each, in the order of
+/// seeds.
+std::vector<row> grouped(const std::vector<row>& rows, const std::string& by) {
+    std::vector<std::string> order;
+    std::map<std::string, std::vector<row>> groups;
+    for (const auto& r : rows) {
+        std::string key;
+        for (const auto& name : split(by, ' ')) {
+            engram::require(r.count(name), "no column ", name);
+            key += r.at(name) + "\n";
+        }
+        if (!groups.count(key)) order.push_back(key);
+        groups[key].push_back(r);
+    }
+    std::vector<row> out;
+    for (const auto& key : order) {
+        auto& group = groups[key];
+        std::stable_sort(group.begin(), group.end(),
+                         [](const row& a, const row& b) { return std::stoi(a.at("seed")) < std::stoi(b.at("seed")); });
+        row one;
+        for (const auto& [name, text] : group[0]) {
+            if (std::all_of(group.begin(), group.end(), [&](const row& r) { return r.at(name) == text; }))
+                one[name] = text;
+            for (std::size_t i = 0; i < group.size(); ++i) one[name + "_" + std::to_string(i + 1)] = group[i].at(name);
+        }
+        out.push_back(one);
+    }
+    return out;
 }
 
 bool is_number(const std::string& text, double& value) {
@@ -169,8 +200,10 @@ const std::vector<row>& rows_of(const std::string& file) {
 }
 
 /// The rows of the table that a marker describes.
-std::vector<std::string> table(const std::string& file, const std::string& condition, const std::string& cells) {
-    const auto rows = select(rows_of(file), condition);
+std::vector<std::string> table(const std::string& file, const std::string& condition, const std::string& by,
+                               const std::string& cells) {
+    auto rows = select(rows_of(file), condition);
+    if (!by.empty()) rows = grouped(rows, by);
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         std::string line = "|";
@@ -218,7 +251,7 @@ std::string computed(const std::string& line) {
 }  // namespace
 
 TEST_CASE("tables and numbers of the results are those of docs/results/data") {
-    static const std::regex marker(R"(^<!-- (data/[a-z_0-9]+\.csv)(?: \[([^\]]*)\])?: (.*) -->$)");
+    static const std::regex marker(R"(^<!-- (data/[a-z_0-9]+\.csv)(?: \[([^\]]*)\])?(?: by \[([^\]]*)\])?: (.*) -->$)");
     int tables = 0, numbers = 0;
     for (const auto& page : pages()) {
         if (!page.starts_with("docs/results/")) continue;
@@ -236,7 +269,7 @@ TEST_CASE("tables and numbers of the results are those of docs/results/data") {
             REQUIRE(i + 2 < lines.size());
             REQUIRE(lines[i + 2].starts_with("|---"));
             expected.insert(expected.end(), {lines[i], lines[i + 1], lines[i + 2]});
-            for (const auto& line : table(m[1], m[2], m[3])) expected.push_back(line);
+            for (const auto& line : table(m[1], m[2], m[3], m[4])) expected.push_back(line);
             i += 2;
             while (i + 1 < lines.size() && lines[i + 1].starts_with("|")) ++i;
             ++tables;
@@ -290,6 +323,13 @@ TEST_CASE("the marks of results do what they say") {
     CHECK(filled("{all s-u:1}, {mean s-u:2}", {{"s_1", "3"}, {"s_2", "5"}, {"u_1", "1"}, {"u_2", "0.5"}}, nullptr) ==
           "2.0, 4.5, 3.25");
     CHECK(apart(r, other, "a:1") == "3.0");
+    const auto one = grouped({{{"p", "x"}, {"seed", "2"}, {"v", "4"}},
+                              {{"p", "y"}, {"seed", "1"}, {"v", "9"}},
+                              {{"p", "x"}, {"seed", "1"}, {"v", "3"}}},
+                             "p");
+    REQUIRE(one.size() == 2);
+    CHECK(filled("{p} {all v} {mean v:1}", one[0], nullptr) == "x 3, 4 3.5");
+    CHECK(filled("{p} {v}", one[1], nullptr) == "y 9");
     const auto said = [](auto f) {
         try {
             f();
