@@ -58,6 +58,7 @@ std::vector<row> grouped(const std::vector<row>& rows, const std::string& by) {
     std::vector<std::string> order;
     std::map<std::string, std::vector<row>> groups;
     for (const auto& r : rows) {
+        engram::require(r.count("seed"), "no column seed");
         std::string key;
         for (const auto& name : split(by, ' ')) {
             engram::require(r.count(name), "no column ", name);
