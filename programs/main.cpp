@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include <engram/core/subnormals.hpp>
 #include <engram/program/commands.hpp>
 #include <engram/program/launch.hpp>
 
@@ -39,6 +40,7 @@ bool interrupted() {
 
 template <int PackBytes>
 int run_program(ablation& model, int argc, char** argv) {
+    const zero_subnormals on_every_thread;  // those made from here on have it from this one
     // A file that may not grow is an error of write(), with a sentence, and no reason to die.
     std::signal(SIGXFSZ, SIG_IGN);
     std::unique_ptr<processes> others;

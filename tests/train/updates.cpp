@@ -5,8 +5,11 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cstring>
 #include <limits>
+
+#include <engram/core/subnormals.hpp>
 
 #include "every_update.hpp"
 #include "same_file.hpp"
@@ -57,7 +60,34 @@ void keeps_the_laws(Make make, int half = 4) {
     }
 }
 
+/// Counts the shards for which subnormal numbers are zero.
+struct watched_update : acting_update<backend> {
+    using acting_update<backend>::acting_update;
+    void iterate(training_context<backend>& by) {
+        by.each_shard(every_update::shards, [&](int) { zero += zero_subnormals::here() ? 1 : 0; });
+        acting_update<backend>::iterate(by);
+    }
+    std::atomic<int> zero = 0;
+};
+
 }  // namespace
+
+TEST_CASE("subnormal numbers are zero in an iteration, for all its threads, and what they were after it" *
+          doctest::skip(!zero_subnormals::available())) {
+    const auto agent = small::trace();
+    acting_settings s;
+    s.rollout = {.environments = 16, .unroll = 7, .shards = every_update::shards};
+    for (const int threads : {1, 4}) {
+        training_loop<watched_update> loop({1, threads, 10'000}, agent, small::maker(), s);
+        for (const bool outside : {false, true}) {
+            const zero_subnormals callers(outside);
+            loop->zero = 0;
+            loop.iterate();
+            CHECK(loop->zero == every_update::shards);
+            CHECK(zero_subnormals::here() == outside);
+        }
+    }
+}
 
 TEST_CASE("acting") {
     for (const int epochs : {1, 2}) keeps_the_laws([=](const loop_settings& loop) { return acting(loop, epochs); });

@@ -4,6 +4,7 @@
 // A pool of threads that runs f(0), ..., f(n - 1), one call a thread, and waits for all of them.
 //
 // The caller runs f(0) itself. An exception of any call is thrown again by run(), the one with the lowest index first.
+// All calls take subnormal numbers for zero if the caller does (core/subnormals.hpp): the same bits on any thread.
 
 #include <condition_variable>
 #include <exception>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <engram/core/subnormals.hpp>
 #include <engram/version.hpp>
 
 namespace engram {
@@ -40,6 +42,7 @@ public:
         {
             const std::lock_guard lock(mutex_);
             job_ = &f;
+            zero_ = zero_subnormals::here();
             left_ = static_cast<int>(threads_.size());
             ++generation_;
         }
@@ -70,6 +73,7 @@ private:
             if (ending_) return;
             seen = generation_;
             const auto& f = *job_;
+            const zero_subnormals as_the_caller(zero_);
             lock.unlock();
             attempt(f, i);
             lock.lock();
@@ -82,7 +86,7 @@ private:
     const std::function<void(int)>* job_ = nullptr;
     int left_ = 0;
     long generation_ = 0;
-    bool ending_ = false;
+    bool ending_ = false, zero_ = false;
     std::vector<std::exception_ptr> failures_;
     std::vector<std::thread> threads_;
 };

@@ -26,6 +26,8 @@
 // checkpoint is made or read. Where one process learns and the others act for it (one_process_learns): role(), and
 // serve(), tell_to_stop() and told_to_stop() as those of `training`.
 //
+// An iteration takes subnormal numbers for zero, in all its threads, and leaves the caller's mode as it was.
+//
 // Laws, of every Update (tests/train/updates.cpp): what was saved, loaded and goes on has the bits of what went on; any
 // number of threads gives the same bits at equal shards; an update with a number that is not finite changes no weight.
 
@@ -40,6 +42,7 @@
 #include <utility>
 #include <vector>
 
+#include <engram/core/subnormals.hpp>
 #include <engram/core/thread_pool.hpp>
 #include <engram/train/optimiser.hpp>
 #include <engram/train/processes.hpp>
@@ -246,6 +249,7 @@ public:
     }
 
     void iterate() override {
+        const zero_subnormals vanishing_gradients;
         try {
             update_.iterate(context_);
         } catch (const error& problem) {
@@ -324,6 +328,7 @@ public:
             return training::role();
     }
     process_call serve() override {
+        const zero_subnormals as_in_iterate;
         if constexpr (learnt_by_one)
             return update_.serve();
         else
