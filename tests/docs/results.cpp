@@ -120,7 +120,7 @@ std::vector<std::string> of_seeds(const row& r, const std::string& name) {
 /// What stands in braces, for a row and the one above it.
 std::string field(const std::string& what, const row& r, const row* above) {
     static const std::regex form(
-        R"(^(?:(mean|error|least|all) )?([A-Za-z_0-9]+(?:-[a-z_]+)?)(?::([0-9]))?(\^)?(?:\?(.+))?$)");
+        R"(^(?:(mean|error|least|all) )?([A-Za-z_.0-9]+(?:-[a-z_]+)?)(?::([0-9]))?(\^)?(?:\?(.+))?$)");
     std::smatch part;
     engram::require(std::regex_match(what, part, form), "'{", what, "}' is not understood");
     const std::string how = part[1], name = part[2], otherwise = part[5];
