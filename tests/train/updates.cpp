@@ -72,8 +72,7 @@ struct watched_update : acting_update<backend> {
 
 }  // namespace
 
-TEST_CASE("subnormal numbers are zero in an iteration, for all its threads, and what they were after it" *
-          doctest::skip(!zero_subnormals::available())) {
+TEST_CASE("subnormal numbers are zero in an iteration, for all its threads, and what they were after it") {
     const auto agent = small::trace();
     acting_settings s;
     s.rollout = {.environments = 16, .unroll = 7, .shards = every_update::shards};
@@ -83,8 +82,8 @@ TEST_CASE("subnormal numbers are zero in an iteration, for all its threads, and 
             const zero_subnormals callers(outside);
             loop->zero = 0;
             loop.iterate();
-            CHECK(loop->zero == every_update::shards);
-            CHECK(zero_subnormals::here() == outside);
+            CHECK(loop->zero == (zero_subnormals::available() ? every_update::shards : 0));
+            CHECK(zero_subnormals::here() == (outside && zero_subnormals::available()));
         }
     }
 }

@@ -7,9 +7,9 @@
 //   const zero_subnormals fast;
 //   model.backward();
 //
-// Some processors compute with such numbers a hundred times slower, and gradients that vanish over many steps are full
-// of them: a model that has learnt then trains several times slower than one that has not (docs/decisions/0042). A
-// thread begins in the mode of the one that made it; the calls of a thread_pool have the mode of who calls run().
+// Some processors compute with such numbers many times slower, and the gradients of answers that are surely right are
+// full of them: a model that has learnt then trains several times slower than one that has not (docs/decisions/0042).
+// A thread begins in the mode of the one that made it; the calls of a thread_pool have the mode of who calls run().
 
 #include <cstdint>
 
