@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "engram/core/circular.hpp"
 #include "engram/core/pack.hpp"
 
 using engram::pack;
@@ -119,6 +120,31 @@ TEST_CASE("float maths stays within its stated errors") {
     CHECK(largest_error(
               -80, -10, [](auto x) { return softplus(x); }, [](double x) { return std::log1p(std::exp(x)); },
               relative) < 4e-7);
+}
+
+TEST_CASE("sine and cosine stay within their stated errors, and far angles have the library's") {
+    const auto sine = [](auto x) { return engram::sine(x); };
+    const auto cosine = [](auto x) { return engram::cosine(x); };
+    const auto exact_sine = [](double x) { return std::sin(x); };
+    const auto exact_cosine = [](double x) { return std::cos(x); };
+    for (const float far : {3.2f, 100.0f, 8192.0f}) {
+        CHECK(largest_error(-far, far, sine, exact_sine, absolute) < 4e-7);
+        CHECK(largest_error(-far, far, cosine, exact_cosine, absolute) < 4e-7);
+    }
+    CHECK(largest_error(1e-30f, 0.7f, sine, exact_sine, relative) < 3e-7);
+    CHECK(largest_error(8190, 1e6f, cosine, exact_cosine, absolute) < 4e-7);
+    CHECK(std::isnan(sine(std::numeric_limits<float>::infinity())));
+    CHECK(std::isnan(cosine(pack<float>(std::numeric_limits<float>::quiet_NaN()))[0]));
+    // A lane has the bits of a single number, beside a far one too.
+    std::array<float, pack<float>::width> x;
+    for (int i = 0; i < pack<float>::width; ++i) x[i] = i == 1 ? 1e5f : 0.37f * static_cast<float>(i * i + 1);
+    for (int i = 0; i < pack<float>::width; ++i) {
+        CHECK(sine(pack<float>::load(x.data()))[i] == sine(x[i]));
+        CHECK(cosine(pack<float>::load(x.data()))[i] == cosine(x[i]));
+        CHECK(sine(pack<float>(x[i]))[i] == sine(x[i]));
+    }
+    CHECK(sine(0.0f) == 0);
+    CHECK(cosine(0.0f) == 1);
 }
 
 TEST_CASE_TEMPLATE("extremes saturate and NaN survives", Real, float, double) {

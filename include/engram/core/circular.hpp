@@ -2,37 +2,59 @@
 // SPDX-License-Identifier: MIT
 
 // cosine and sine of a number, a pack or a dual: what a complex factor of length r and angle a is made of, r (cos a + i
-// sin a). They call the standard library, lane by lane: few numbers of a model are angles, and those of its parameters.
+// sin a). Floats have them from core/float_maths.hpp, doubles and far angles from the standard library.
 
 #include <cmath>
+#include <concepts>
 
 #include <engram/core/dual.hpp>
 #include <engram/core/pack.hpp>
 
 namespace engram {
 
+namespace internal {
+
+/// The sine of x and `Quarters` quarter turns more.
+template <int Quarters, std::floating_point Real>
+ENGRAM_HD Real circular(Real x) {
+    if constexpr (sizeof(Real) == 4)
+        if (std::fabs(x) <= float_maths::farthest_angle) return float_maths::circular<Quarters>(x);
+    return Quarters == 0 ? std::sin(x) : std::cos(x);
+}
+
+template <int Quarters, class Real>
+ENGRAM_SIMD pack<Real> circular(pack<Real> x) {
+#if !defined(__CUDACC__)
+    if constexpr (sizeof(Real) == 4)
+        if (!any(!(abs(x) <= pack<Real>(float_maths::farthest_angle))))
+            return pack<Real>(float_maths::circular<Quarters>(x.lanes));
+#endif
+    for (int i = 0; i < pack<Real>::width; ++i) x.lanes[i] = circular<Quarters>(static_cast<Real>(x.lanes[i]));
+    return x;
+}
+
+}  // namespace internal
+
 /// The cosine of an angle.
 template <std::floating_point Real>
 ENGRAM_HD Real cosine(Real x) {
-    return std::cos(x);
+    return internal::circular<1>(x);
 }
 /// The sine of an angle.
 template <std::floating_point Real>
 ENGRAM_HD Real sine(Real x) {
-    return std::sin(x);
+    return internal::circular<0>(x);
 }
 
-/// The same, lane by lane.
+/// The same of every lane.
 template <class Real>
 ENGRAM_SIMD pack<Real> cosine(pack<Real> x) {
-    for (int i = 0; i < pack<Real>::width; ++i) x.lanes[i] = std::cos(static_cast<Real>(x.lanes[i]));
-    return x;
+    return internal::circular<1>(x);
 }
-/// The same, lane by lane.
+/// The same of every lane.
 template <class Real>
 ENGRAM_SIMD pack<Real> sine(pack<Real> x) {
-    for (int i = 0; i < pack<Real>::width; ++i) x.lanes[i] = std::sin(static_cast<Real>(x.lanes[i]));
-    return x;
+    return internal::circular<0>(x);
 }
 
 /// The same with its derivatives.

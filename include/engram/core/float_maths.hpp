@@ -1,12 +1,13 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// exp, log, tanh, logistic and softplus for float, written once for a single number and for a SIMD register of them
-// (a GCC/clang vector type): no branches, no table, no library call. For double they call the standard library.
+// exp, log, tanh, logistic, softplus, sine and cosine for float, written once for a single number and for a SIMD
+// register of them (a GCC/clang vector type): no branches, no table, no library call. For double they call the standard
+// library.
 //
 // Largest errors against double (tests/core/pack.cpp): tanh 4e-7 and logistic 3e-7 absolute; exp and log 3e-7 relative
-// (log near 1: absolute); softplus 4e-7 relative to max(1, result). NaN gives NaN; exp runs to 0 and infinity, tanh and
-// logistic stay in [-1, 1] and [0, 1].
+// (log near 1: absolute); softplus 4e-7 relative to max(1, result); sine and cosine 4e-7 absolute, of angles up to
+// farthest_angle. NaN gives NaN; exp runs to 0 and infinity, tanh and logistic stay in [-1, 1] and [0, 1].
 //
 // tanh(x) = x P(x^2) / Q(x^2) on [-8, 8], degrees 5 and 3: a weighted least squares fit, iterated to the smallest
 // maximal error.
@@ -151,6 +152,31 @@ ENGRAM_HD Float softplus(Float x) {
     // log1p from log: what 1 + e rounds away is put back to first order.
     const Float tail = log<Float>(one_and) + (e - (one_and - 1.0f)) / one_and;
     return (x < 0.0f ? Float{} : x) + tail;
+}
+
+/// Of larger angles not enough digits of pi are known here.
+inline constexpr float farthest_angle = 8192;
+
+/// The sine of x and `Quarters` quarter turns more, |x| up to farthest_angle.
+template <int Quarters, class Float>
+ENGRAM_HD Float circular(Float x) {
+    using integer = typename integers<Float>::type;
+    constexpr float round = 12582912.0f;
+    const Float shifted = multiply_add(x, all<Float>(0.636619772f), all<Float>(round));
+    const integer quarter = as<integer>(shifted) - (std::bit_cast<std::int32_t>(round) - Quarters);
+    const Float turns = shifted - round;
+    // pi / 2 in four parts, the first three of eleven bits, so that their products are exact.
+    Float r = multiply_add(turns, all<Float>(-1.5703125f), x);
+    r = multiply_add(turns, all<Float>(-4.837512969970703e-4f), r);
+    r = multiply_add(turns, all<Float>(-7.549533620476723e-8f), r);
+    r = multiply_add(turns, all<Float>(-2.56334407e-12f), r);
+    // Both series within an eighth of a turn.
+    const Float z = r * r;
+    const Float odd =
+        multiply_add(Float(r * z), polynomial(z, 2.75573192e-6f, -1.98412698e-4f, 8.33333333e-3f, -1.66666667e-1f), r);
+    const Float even = polynomial(z, -2.75573192e-7f, 2.48015873e-5f, -1.38888889e-3f, 4.16666667e-2f, -0.5f, 1.0f);
+    const Float y = (quarter & 1) != 0 ? even : odd;
+    return (quarter & 2) != 0 ? -y : y;
 }
 
 }  // namespace engram::float_maths

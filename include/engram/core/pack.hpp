@@ -318,6 +318,20 @@ private:
     }
 };
 
+/// Whether any lane is true.
+template <class Real>
+ENGRAM_SIMD bool any(pack_mask<Real> mask) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi32_mask((__m512i)mask.bits, (__m512i)mask.bits) != 0;
+#elif defined(__AVX__)
+    return !_mm256_testz_si256((__m256i)mask.bits, (__m256i)mask.bits);
+#else
+    bool result = false;
+    for (int i = 0; i < pack<Real>::width; ++i) result |= mask[i];
+    return result;
+#endif
+}
+
 /// Lane by lane `mask ? a : b`; a and b are packs or numbers.
 template <class Real, std::convertible_to<pack<Real>> A, std::convertible_to<pack<Real>> B>
 ENGRAM_SIMD pack<Real> select(pack_mask<Real> mask, A a, B b) {

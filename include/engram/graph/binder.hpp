@@ -71,7 +71,9 @@ public:
     operand<real> d_in(std::size_t i) const {
         const view& v = op().inputs[i];
         if (!needs_backward() || v.detached || !program_->plan_.active[static_cast<std::size_t>(v.value)]) return {};
-        return program_->place_view(v, true);
+        operand<real> d = program_->place_view(v, true);
+        d.accumulate = program_->layout_.adds[static_cast<std::size_t>(op_)][i];
+        return d;
     }
     /// Gradient of output i to read; null when it is zero.
     operand<real> d_out(std::size_t i) const {

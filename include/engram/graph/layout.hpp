@@ -6,10 +6,16 @@
 // A carried state is T + 1 blocks [B, F], which the values at its two ends share, or two blocks where one operation
 // carries it through all steps, or, where it is written in place, three: as it enters the unroll, as it is at a step,
 // and as it leaves. On the host rows that are alike are one row, to whose gradient all rows add; a device
-// has each, since its rows add at the same time. Gradients that must be cleared before they are added to lie together,
-// so that clearing them is one memset.
+// has each, since its rows add at the same time.
+//
+// A gradient is stored by whoever gives to it first in the backward sweep, and added to by those that follow, where all
+// of them give whole columns of all rows. Such a gradient has its memory from the first of them to whoever reads it,
+// and another one has it before and after: an update touches half as much, and meets in the cache what was just
+// written. Gradients that must be cleared before they are added to have memory of their own, together, so that clearing
+// them is one memset; so have those that are looked at afterwards, of inputs and of what a plan names as its outputs.
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include <engram/graph/plan.hpp>
@@ -29,7 +35,9 @@ struct memory_layout {
     };
 
     std::vector<char> used;                    // per value: read or written in memory by a live operation
-    std::vector<char> stored;                  // per value: its gradient writers store
+    std::vector<char> stored;                  // per value: nobody clears its gradient
+    std::vector<std::vector<char>> adds;       // per operation and input: it adds to the gradient instead of storing it
+    std::vector<char> kept;                    // per value: its gradient is there after the backward sweep
     std::vector<std::ptrdiff_t> base, d_base;  // per value: elements from the arena's start, or -1
     std::vector<std::ptrdiff_t> last_block;    // per value: from the first block of a persistent state to its last
     std::vector<carried> states;               // persistent states
@@ -37,11 +45,12 @@ struct memory_layout {
     std::vector<range> cleared_parameters;     // what nobody stores to
     std::ptrdiff_t cleared_first = 0, cleared_count = 0, size = 0;
 
+    /// `shown`: values whose gradients are looked at after the backward sweep, besides those of inputs.
     memory_layout(const graph<Backend>& g, const plan& p, const plan_options& options,
-                  const parameters<typename Backend::real>& store)
+                  const parameters<typename Backend::real>& store, const std::vector<view>& shown)
         : graph_(g), plan_(p), options_(options) {
         find_used();
-        find_stored(store);
+        find_stored(store, shown);
         place_values();
         place_gradients();
     }
@@ -73,9 +82,10 @@ private:
     /// Blocks of the state's gradient.
     int slope_blocks(const carried_state& s) const { return in_place(s) ? 1 : kept_steps(s) + 1; }
     // Every buffer starts on a cache line.
+    static std::ptrdiff_t padded(std::ptrdiff_t count) { return (count + 15) / 16 * 16; }
     std::ptrdiff_t take(std::ptrdiff_t count) {
         const std::ptrdiff_t start = size;
-        size += (count + 15) / 16 * 16;
+        size += padded(count);
         return start;
     }
 
@@ -93,39 +103,94 @@ private:
             if (plan_.looked_up[v] >= 0) used[v] = 0;
     }
 
-    // A gradient is stored to when its writers cover each column exactly once, all rows in the same sweep.
-    void find_stored(const parameters<typename Backend::real>& store) {
-        struct interval {
-            int first, last;
+    /// Calls body(operation) in the order of the backward sweep; those that run together have one number.
+    template <class Body>
+    void each_backward(Body body) const {
+        int phase = 0;
+        const auto one_by_one = [&](const std::vector<int>& list) {
+            for (auto i = list.rbegin(); i != list.rend(); ++i)
+                if (plan_.backward[at(*i)]) body(*i, phase++);
         };
+        for (auto s = plan_.segments.rbegin(); s != plan_.segments.rend(); ++s) {
+            one_by_one(s->after);
+            for (const int i : s->loop)
+                if (plan_.backward[at(i)]) body(i, phase);
+            ++phase;
+            one_by_one(s->before);
+            one_by_one(s->once);
+        }
+    }
+
+    struct given {
+        int phase, operation;
+        std::size_t input;
+        int first, last;  // columns
+    };
+    // Whoever gives in one time loop does so in an order of its own: what an affine map has summed ahead comes last.
+    bool in_turn(const std::vector<given>& givers, int width) {
+        std::vector<char> there(at(width), 0);
+        int phase = -1;
+        for (const given& x : givers) {
+            if (x.phase == phase) return tiled(givers, width);
+            phase = x.phase;
+            const auto begin = there.begin() + x.first, end = there.begin() + x.last;
+            const auto covered = std::count(begin, end, 1);
+            if (covered != 0 && covered != x.last - x.first) return false;
+            adds[at(x.operation)][x.input] = covered != 0;
+            std::fill(begin, end, 1);
+        }
+        return std::count(there.begin(), there.end(), 1) == width;
+    }
+    /// Whether each column is given once.
+    bool tiled(std::vector<given> givers, int width) {
+        std::sort(givers.begin(), givers.end(), [](const given& a, const given& b) { return a.first < b.first; });
+        int covered = 0;
+        for (const given& x : givers) {
+            if (x.first != covered) return false;
+            covered = x.last;
+            adds[at(x.operation)][x.input] = 0;
+        }
+        return covered == width;
+    }
+
+    void find_stored(const parameters<typename Backend::real>& store, const std::vector<view>& shown) {
         const auto& ops = graph_.operations();
-        std::vector<std::vector<interval>> writers(graph_.values().size());
+        std::vector<std::vector<given>> givers(graph_.values().size());
         stored.assign(graph_.values().size(), 0);
+        kept.assign(graph_.values().size(), 0);
+        begins_.assign(graph_.values().size(), std::numeric_limits<int>::max());
+        ends_.assign(graph_.values().size(), -1);
         parameter_writers.assign(store.entries().size(), 0);
-        for (std::size_t i = 0; i < ops.size(); ++i) {
-            if (!plan_.backward[i]) continue;
-            for (const int p : ops[i]->parameters) ++parameter_writers[at(p)];
-            for (const view& in : ops[i]->inputs) {
+        adds.resize(ops.size());
+        each_backward([&](int i, int phase) {
+            const auto& op = *ops[at(i)];
+            adds[at(i)].assign(op.inputs.size(), 1);
+            for (const int p : op.parameters) ++parameter_writers[at(p)];
+            const auto met = [&](int value) {
+                begins_[at(value)] = std::min(begins_[at(value)], phase);
+                ends_[at(value)] = std::max(ends_[at(value)], phase);
+            };
+            for (const int out : op.outputs) met(out);
+            for (std::size_t n = 0; n < op.inputs.size(); ++n) {
+                const view& in = op.inputs[n];
                 if (in.detached) continue;
-                writers[at(in.value)].push_back({in.offset, in.offset + in.width});
+                met(in.value);
+                givers[at(in.value)].push_back({phase, i, n, in.offset, in.offset + in.width});
                 const int embedding = plan_.looked_up[at(in.value)];
                 if (embedding >= 0) ++parameter_writers[at(ops[at(embedding)]->table)];
             }
-        }
+        });
         for (std::size_t v = 0; v < stored.size(); ++v) {
-            if (!plan_.active[v] || plan_.state_of[v] >= 0 || graph_.values()[v].rows == extent::batch ||
-                one_row(static_cast<int>(v)))
-                continue;
-            auto& w = writers[v];
-            std::sort(w.begin(), w.end(), [](const interval& a, const interval& b) { return a.first < b.first; });
-            int covered = 0;
-            bool exact = true;
-            for (const interval& x : w) {
-                exact &= x.first == covered;
-                covered = x.last;
-            }
-            stored[v] = exact && covered == graph_.values()[v].width;
+            const value_info& info = graph_.values()[v];
+            if (!plan_.active[v]) continue;
+            stored[v] = plan_.state_of[v] < 0 && info.rows != extent::batch && !one_row(static_cast<int>(v)) &&
+                        in_turn(givers[v], info.width);
+            kept[v] = !stored[v];
+            if (!stored[v])
+                for (const given& x : givers[v]) adds[at(x.operation)][x.input] = 1;
         }
+        for (const int v : graph_.wanted_gradients()) kept[at(v)] = plan_.active[at(v)];
+        for (const view& v : shown) kept[at(v.value)] = plan_.active[at(v.value)];
         for (std::size_t p = 0; p < parameter_writers.size(); ++p)
             if (parameter_writers[p] != 1)
                 cleared_parameters.push_back({store.entries()[p].offset, store.entries()[p].size()});
@@ -161,13 +226,46 @@ private:
         for (std::size_t v = 0; v < d_base.size(); ++v)
             if (plan_.active[v] && d_base[v] < 0 && !stored[v]) d_base[v] = take(length(static_cast<int>(v)));
         cleared_count = size - cleared_first;
-        for (std::size_t v = 0; v < d_base.size(); ++v)
-            if (plan_.active[v] && d_base[v] < 0) d_base[v] = take(length(static_cast<int>(v)));
+        std::vector<int> shared;
+        for (std::size_t v = 0; v < d_base.size(); ++v) {
+            if (!plan_.active[v] || d_base[v] >= 0) continue;
+            if (kept[v])
+                d_base[v] = take(length(static_cast<int>(v)));
+            else
+                shared.push_back(static_cast<int>(v));
+        }
+        place_in_turn(shared);
+    }
+
+    // The largest first, each as far ahead as those allow that are there at the same time.
+    void place_in_turn(std::vector<int> values) {
+        struct taken {
+            std::ptrdiff_t first, last;
+        };
+        std::stable_sort(values.begin(), values.end(), [&](int a, int b) { return length(a) > length(b); });
+        const std::ptrdiff_t start = size;
+        for (std::size_t n = 0; n < values.size(); ++n) {
+            const std::size_t v = at(values[n]);
+            std::vector<taken> beside;
+            for (std::size_t k = 0; k < n; ++k) {
+                const std::size_t other = at(values[k]);
+                if (begins_[other] <= ends_[v] && begins_[v] <= ends_[other])
+                    beside.push_back({d_base[other], d_base[other] + padded(length(values[k]))});
+            }
+            std::sort(beside.begin(), beside.end(), [](const taken& a, const taken& b) { return a.first < b.first; });
+            d_base[v] = start;
+            for (const taken& x : beside) {
+                if (d_base[v] + padded(length(values[n])) <= x.first) break;
+                d_base[v] = std::max(d_base[v], x.last);
+            }
+            size = std::max(size, d_base[v] + padded(length(values[n])));
+        }
     }
 
     const graph<Backend>& graph_;
     const plan& plan_;
     const plan_options& options_;
+    std::vector<int> begins_, ends_;  // per value: when in the backward sweep its gradient is met
 };
 
 }  // namespace engram

@@ -9,6 +9,7 @@
 // tile is stored, any other is cleared and added to. Deferred work (weights) follows the loop in kernel::after().
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,7 +37,7 @@ public:
           store_(std::move(store)),
           options_(options),
           plan_(make_plan(g, options, std::vector<view>(outputs.begin(), outputs.end()))),
-          layout_(g, plan_, options_, *store_),
+          layout_(g, plan_, options_, *store_, std::vector<view>(outputs.begin(), outputs.end())),
           arena_(static_cast<std::size_t>(layout_.size)),
           gradient_(options.gradients ? static_cast<std::size_t>(store_->flat_size()) : 0) {
         require(options.steps > 0 && options.batch > 0, "plan: ", options.steps, " steps of ", options.batch,
@@ -59,6 +60,13 @@ public:
     void backward() {
         require(options_.gradients, "backward: this program was planned without gradients");
         replay(1, [this] { sweep_backward(untimed{}); });
+    }
+    /// Makes a NaN of every gradient that backward() stores, so that whoever reads what nobody gave is found. On a device
+    /// nothing happens.
+    void spoil_gradients() {
+        if constexpr (!device_backend<Backend>)
+            std::fill(arena_.begin() + (layout_.cleared_first + layout_.cleared_count), arena_.end(),
+                      std::numeric_limits<real>::quiet_NaN());
     }
     /// Computes again what depends on an input that was written after forward(), and all losses. States, memories and
     /// the number of replays stay as they are; nothing in a scan may depend on that input.
@@ -126,11 +134,14 @@ public:
                 "' is not computed by this plan; name it among the outputs");
         return const_cast<program*>(this)->shown(v, false);
     }
-    /// Gradient of a variable after backward(); null when it has none.
+    /// Gradient of an input, or of one of the outputs, after backward(); null when it has none. Other gradients share
+    /// memory, and are gone by then.
     operand<const real> gradient_of(const variable& v) const {
         require(plan_.looked_up[static_cast<std::size_t>(v.value)] < 0, "gradient_of: '", graph_.info(v).name,
                 "' is not written out by this plan; name it among the outputs");
         if (!plan_.active[static_cast<std::size_t>(v.value)]) return {};
+        require(layout_.kept[static_cast<std::size_t>(v.value)], "gradient_of: '", graph_.info(v).name,
+                "' has no gradient left after the backward sweep; name it among the outputs");
         return const_cast<program*>(this)->shown(v, true);
     }
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
@@ -359,8 +360,9 @@ void multiply_transposed(const Real* x, std::ptrdiff_t x_stride, int k, const Re
     constexpr int width = pack<Real>::width, panel = packed_weights<Real>::panel;
     if (m <= 0 && !accumulate)
         for (int i = 0; i < k; ++i) std::fill_n(dw + i * dw_stride, n, Real(0));
-    // Blocks of short rows are few enough for the first-level cache, where a tile reads them as they lie.
-    const bool in_place = (x_stride + dy_stride) * static_cast<int>(sizeof(Real)) <= 1536;
+    // Blocks of short rows are few enough for the first-level cache, where a tile reads them as they lie, unless so
+    // many panels read them that gathering is little beside it.
+    const bool in_place = (x_stride + dy_stride) * static_cast<int>(sizeof(Real)) <= 1536 && n < 8 * panel;
     const int block = in_place ? transposed_block / 2 : transposed_block;
     for (int first = 0; first < m; first += block) {
         const int rows = std::min(block, m - first);
@@ -384,7 +386,7 @@ void multiply_transposed(const Real* x, std::ptrdiff_t x_stride, int k, const Re
                 for_row_tiles(0, k, [&, end = std::min(some + few, rows)](int row, auto tile_rows) {
                     Real* to = workspace + std::ptrdiff_t(row) * rows;
                     for (int t = some; t < end; ++t)
-                        for (int r = 0; r < tile_rows(); ++r) to[t * tile_rows() + r] = xs[t * x_stride + row + r];
+                        std::memcpy(to + t * tile_rows(), xs + t * x_stride + row, sizeof(Real) * tile_rows());
                 });
         for (int column = 0; column < n; column += panel) {
             const int columns = std::min(panel, n - column);

@@ -20,20 +20,6 @@
 
 namespace engram {
 
-/// Whether any lane is true.
-template <class Real>
-ENGRAM_SIMD bool any(pack_mask<Real> mask) {
-#if defined(__AVX512F__)
-    return _mm512_test_epi32_mask((__m512i)mask.bits, (__m512i)mask.bits) != 0;
-#elif defined(__AVX__)
-    return !_mm256_testz_si256((__m256i)mask.bits, (__m256i)mask.bits);
-#else
-    bool result = false;
-    for (int i = 0; i < pack<Real>::width; ++i) result |= mask[i];
-    return result;
-#endif
-}
-
 /// The indices first, first + 1, ..., one in each lane.
 template <class Real>
 ENGRAM_SIMD pack<Real> indices(int first) {

@@ -236,13 +236,17 @@ private:
                          std::index_sequence<O...>) {
         int c = 0;
         const auto f = functor;
+        // Of its own: what is stored might else be where these lie.
+        const real* const from[N] = {x[I]...};
+        real* const to[M] = {y[O]...};
+        const bool one[N] = {broadcast[I]...};
         for (; c + lanes::width <= n; c += lanes::width) {
-            const auto result = internal::map_tuple(f((broadcast[I] ? lanes(*x[I]) : lanes::load(x[I] + c))...));
-            (lanes(std::get<O>(result)).store(y[O] + c), ...);
+            const auto result = internal::map_tuple(f((one[I] ? lanes(*from[I]) : lanes::load(from[I] + c))...));
+            (lanes(std::get<O>(result)).store(to[O] + c), ...);
         }
         if (c < n) {
-            const auto result = internal::map_tuple(f((broadcast[I] ? lanes(*x[I]) : lanes::load(x[I] + c, n - c))...));
-            (lanes(std::get<O>(result)).store(y[O] + c, n - c), ...);
+            const auto result = internal::map_tuple(f((one[I] ? lanes(*from[I]) : lanes::load(from[I] + c, n - c))...));
+            (lanes(std::get<O>(result)).store(to[O] + c, n - c), ...);
         }
     }
 
@@ -259,10 +263,11 @@ private:
     }
 
     template <std::size_t I, class Results>
-    void send(const Results& results, const lanes* dy, real* dx, lanes& total, int c, int count) {
+    static ENGRAM_SIMD void send(const Results& results, const lanes* dy, real* dx, lanes& total, bool one, bool adds,
+                                 int c, int count) {
         if (!dx) return;
         lanes s = slope<I>(results, dy, std::make_index_sequence<M>{});
-        if (broadcast[I]) {
+        if (one) {
             // Lanes beyond the row hold arbitrary numbers.
             if (count < lanes::width) {
                 real kept[lanes::width] = {};
@@ -271,10 +276,10 @@ private:
             }
             total += s;
         } else if (count == lanes::width) {
-            if (adds[I]) s += lanes::load(dx + c);
+            if (adds) s += lanes::load(dx + c);
             s.store(dx + c);
         } else {
-            if (adds[I]) s += lanes::load(dx + c, count);
+            if (adds) s += lanes::load(dx + c, count);
             s.store(dx + c, count);
         }
     }
@@ -284,12 +289,17 @@ private:
                           std::index_sequence<I...>) {
         lanes total[N] = {((void)I, lanes(real(0)))...};
         const auto f = functor;
-        const auto block = [&](int c, int count, auto load) {
+        const real* const from[N] = {x[I]...};
+        real* const to[N] = {dx[I]...};
+        const bool one[N] = {broadcast[I]...}, more[N] = {adds[I]...};
+        const real* later[M];
+        for (int o = 0; o < M; ++o) later[o] = dy[o];
+        const auto block = [&](int c, int count, auto load) __attribute__((always_inline)) {
             const auto results = internal::map_tuple(
-                f(make_input<static_cast<int>(I)>(broadcast[I] ? lanes(*x[I]) : load(x[I] + c))...));
+                f(make_input<static_cast<int>(I)>(one[I] ? lanes(*from[I]) : load(from[I] + c))...));
             lanes g[M];
-            for (int o = 0; o < M; ++o) g[o] = dy[o] ? load(dy[o] + c) : lanes(real(0));
-            (send<I>(results, g, dx[I], total[I], c, count), ...);
+            for (int o = 0; o < M; ++o) g[o] = later[o] ? load(later[o] + c) : lanes(real(0));
+            (send<I>(results, g, to[I], total[I], one[I], more[I], c, count), ...);
         };
         int c = 0;
         for (; c + lanes::width <= n; c += lanes::width)

@@ -43,7 +43,9 @@ struct scan_kernel final : kernel<Backend> {
         size_ = operands_.at(0, 0).all.carried.width;
         zeros_.resize(at(1));
         if (!wanted()) return;
-        chunk_ = std::max(1, static_cast<int>(std::sqrt(b.steps())));
+        // As many as a second-level cache holds beside the rest, and no fewer than the square root of all.
+        constexpr int near = 128 * 1024 / static_cast<int>(sizeof(real));
+        chunk_ = std::clamp(near / std::max(size_, 1), static_cast<int>(std::sqrt(b.steps())), b.steps());
         starts_.resize(at((b.steps() + chunk_ - 1) / chunk_));
         states_.resize(at(chunk_ + 1));
         slope_.resize(at(1));

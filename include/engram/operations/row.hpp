@@ -14,6 +14,8 @@
 // meet in one expression (core/pack.hpp). A device runs each, sum, mean, largest and once with all lanes of a block,
 // each call ended by all before the next one begins, so every lane has to reach it.
 
+#include <array>
+#include <cstddef>
 #include <limits>
 #include <string>
 #include <utility>
@@ -65,36 +67,64 @@ ENGRAM_SIMD Real largest_lane(pack<Real> v) {
 #endif
     }
 }
+#if !defined(__CUDACC__)
+/// Halves of what a and b hold, Count / 2 sums each, added to the other halves. Where a sum has more lanes than a block
+/// of 128 bits those of a come first, then those of b; elsewhere so in every block, since that is one step.
+template <int Count, class Real, int... J>
+ENGRAM_SIMD pack<Real> add_halves(pack<Real> a, pack<Real> b, std::integer_sequence<int, J...>) {
+    constexpr int W = pack<Real>::width, block = 16 / static_cast<int>(sizeof(Real));
+    constexpr int lanes = 2 * W / Count, half = lanes / 2, part = lanes > block ? W : block;
+    const auto halves = [&](auto other) __attribute__((always_inline)) {
+        constexpr int second = decltype(other)::value;
+        return pack<Real>(__builtin_shufflevector(
+            a.lanes, b.lanes,
+            (J % part / (part / 2) * W + J / part * part + J % (part / 2) / half * lanes + J % half + second)...));
+    };
+    return halves(std::integral_constant<int, 0>{}) + halves(std::integral_constant<int, half>{});
+}
 
-/// The sums of Count packs, each in as many lanes as there are for it, in the order of pack::sum().
+/// Where add_halves leaves the sums of Count packs.
 template <int Count, class Real>
-ENGRAM_SIMD pack<Real> sums_of(const pack<Real>* all) {
-    if constexpr (Count == 1) {
-        return all[0];
-    } else {
-        constexpr int lanes = pack<Real>::width / Count;
-        const pack<Real> a = sums_of<Count / 2>(all), b = sums_of<Count / 2>(all + Count / 2);
-#if defined(__CUDACC__)
-        pack<Real> both;
-        for (int j = 0; j < pack<Real>::width; ++j) {
-            const pack<Real>& from = j / lanes < Count / 2 ? a : b;
-            const int at = j / lanes % (Count / 2) * 2 * lanes + j % lanes;
-            both.lanes[j] = from.lanes[at] + from.lanes[at + lanes];
+consteval auto places_of_sums() {
+    constexpr int W = pack<Real>::width, block = 16 / static_cast<int>(sizeof(Real)), lanes = W / Count;
+    std::array<int, W> found{};
+    if constexpr (Count > 1) {
+        const auto before = places_of_sums<Count / 2, Real>();
+        constexpr int part = 2 * lanes > block ? W : block;
+        for (int k = 0; k < Count; ++k) {
+            const int at = before[static_cast<std::size_t>(k % (Count / 2))];  // lane of a or b where it begins
+            found[static_cast<std::size_t>(k)] =
+                at / part * part + k / (Count / 2) * (part / 2) + at % part / (2 * lanes) * lanes;
         }
-        return both;
-#else
-        return [&]<int... J>(std::integer_sequence<int, J...>) {
-            const auto half = [&](auto other) {
-                constexpr int W = pack<Real>::width, second = decltype(other)::value;
-                return pack<Real>(__builtin_shufflevector(
-                    a.lanes, b.lanes,
-                    (J / lanes / (Count / 2) * W + J / lanes % (Count / 2) * 2 * lanes + J % lanes + second)...));
-            };
-            return half(std::integral_constant<int, 0>{}) + half(std::integral_constant<int, lanes>{});
-        }
-        (std::make_integer_sequence<int, pack<Real>::width>{});
-#endif
     }
+    return found;
+}
+
+template <int Count, class Real>
+ENGRAM_SIMD pack<Real> scattered_sums(const pack<Real>* all) {
+    if constexpr (Count == 1)
+        return all[0];
+    else
+        return add_halves<Count>(scattered_sums<Count / 2>(all), scattered_sums<Count / 2>(all + Count / 2),
+                                 std::make_integer_sequence<int, pack<Real>::width>{});
+}
+#endif
+/// The sums of as many packs as one has lanes, a lane each, in the order of pack::sum().
+template <class Real>
+ENGRAM_SIMD pack<Real> sums_of(const pack<Real>* all) {
+    constexpr int W = pack<Real>::width;
+#if defined(__CUDACC__)
+    pack<Real> sums;
+    for (int k = 0; k < W; ++k) sums.lanes[k] = all[k].sum();
+    return sums;
+#else
+    const pack<Real> found = scattered_sums<W>(all);
+    return [&]<int... J>(std::integer_sequence<int, J...>) __attribute__((always_inline)) {
+        constexpr auto places = places_of_sums<W, Real>();
+        return pack<Real>(__builtin_shufflevector(found.lanes, found.lanes, places[J]...));
+    }
+    (std::make_integer_sequence<int, W>{});
+#endif
 }
 
 }  // namespace internal
@@ -324,7 +354,7 @@ public:
         if (alike % P::width == 0)
             for (; k + alike <= count; k += alike)
                 for (int j = k; j < k + alike; j += P::width)
-                    done(internal::whole_pack{j}, internal::sums_of<P::width>(totals_ + j));
+                    done(internal::whole_pack{j}, internal::sums_of(totals_ + j));
         end_sums(k, count, done);
     }
     template <class Body>
@@ -369,7 +399,7 @@ private:
     ENGRAM_SIMD void end_sums(int k, int count, Done done) const {
         for (; k + P::width <= count; k += P::width) {
             Real found[P::width];
-            internal::sums_of<P::width>(totals_ + k).store(found);
+            internal::sums_of(totals_ + k).store(found);
             for (int j = 0; j < P::width; ++j) done(k + j, found[j]);
         }
         for (; k < count; ++k) done(k, totals_[k].sum());
