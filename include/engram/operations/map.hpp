@@ -284,9 +284,10 @@ private:
         }
     }
 
+    // Flat: a functor of many inputs that is called goes through memory with all of its derivatives.
     template <std::size_t... I>
-    void backward_columns(const real* const* x, const real* const* dy, real* const* dx, const bool* add, int n,
-                          std::index_sequence<I...>) {
+    [[gnu::flatten]] void backward_columns(const real* const* x, const real* const* dy, real* const* dx,
+                                           const bool* add, int n, std::index_sequence<I...>) {
         lanes total[N] = {((void)I, lanes(real(0)))...};
         const auto f = functor;
         const real* const from[N] = {x[I]...};
