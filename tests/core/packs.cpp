@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engram/core/packs.hpp"
+#include "engram/operations/row.hpp"
 
 using engram::pack;
 using engram::packs;
@@ -70,4 +71,15 @@ TEST_CASE_TEMPLATE("a mask of packs chooses lane by lane", Real, float, double) 
         select(many::load(numbers.data()) < many(0), many(5), many(3)).store(numbers.data());
         for (int i = 0; i < many::width; ++i) CHECK(numbers[static_cast<std::size_t>(i)] == (i == chosen ? 5 : 3));
     }
+}
+
+TEST_CASE_TEMPLATE("the sums of as many packs as one has lanes have the bits of each by itself", Real, float, double) {
+    constexpr int width = pack<Real>::width;
+    std::vector<Real> numbers(width * width);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = static_cast<Real>((i * 2654435761u) % 1000003u) / Real(997) - Real(400);
+    pack<Real> all[width];
+    for (int k = 0; k < width; ++k) all[k] = pack<Real>::load(numbers.data() + k * width);
+    const pack<Real> sums = engram::internal::sums_of(all);
+    for (int k = 0; k < width; ++k) CHECK(sums[k] == all[k].sum());
 }

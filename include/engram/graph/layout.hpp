@@ -10,7 +10,7 @@
 //
 // A gradient is stored by whoever gives to it first in the backward sweep, and added to by those that follow, where all
 // of them give whole columns of all rows. Such a gradient has its memory from the first of them to whoever reads it,
-// and another one has it before and after: an update touches half as much, and meets in the cache what was just
+// and another one has it before and after: an update touches less memory, and meets in the cache what was just
 // written. Gradients that must be cleared before they are added to have memory of their own, together, so that clearing
 // them is one memset; so have those that are looked at afterwards, of inputs and of what a plan names as its outputs.
 
@@ -103,7 +103,7 @@ private:
             if (plan_.looked_up[v] >= 0) used[v] = 0;
     }
 
-    /// Calls body(operation) in the order of the backward sweep; those that run together have one number.
+    /// Calls body(operation, number) in the order of program::sweep_backward; those that run together have one number.
     template <class Body>
     void each_backward(Body body) const {
         int phase = 0;

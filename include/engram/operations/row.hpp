@@ -67,6 +67,7 @@ ENGRAM_SIMD Real largest_lane(pack<Real> v) {
 #endif
     }
 }
+
 #if !defined(__CUDACC__)
 /// Halves of what a and b hold, Count / 2 sums each, added to the other halves. Where a sum has more lanes than a block
 /// of 128 bits those of a come first, then those of b; elsewhere so in every block, since that is one step.
@@ -109,6 +110,7 @@ ENGRAM_SIMD pack<Real> scattered_sums(const pack<Real>* all) {
                                  std::make_integer_sequence<int, pack<Real>::width>{});
 }
 #endif
+
 /// The sums of as many packs as one has lanes, a lane each, in the order of pack::sum().
 template <class Real>
 ENGRAM_SIMD pack<Real> sums_of(const pack<Real>* all) {
