@@ -4,7 +4,7 @@
 // Presets of MemUP and its recurrent baselines on sequences (facts 3.4).
 //
 //   small      copies of five digits with a query token for each, a small predictor, Adam at 3e-3 that falls to 0;
-//              learns to copy over 60 or 120 steps in a minute (docs/results/memup.md)
+//              learns to copy over 60 or 120 steps in a minute (docs/results/memup.md); pixels at 1e-3, f = r, K = 1
 //   paper      ten digits and one query token; two LSTM layers of 128, dropout 0.1, K = 10, f = r = 20 (100 for
 //              T = 5020), batch 128, Adam 2e-4, averages every update
 //   published  what the authors' code does where it differs: f = 10, a head of 256 that sees e_k too, 20 000 updates of
@@ -50,6 +50,9 @@ inline preset_table small_memup_preset() {
                                    {"learner.rollout", "20"},
                                    {"learner.every", "5"},
                                    {"learner.selected", "5"}})
+        .of({.learner = "memup", .task = "permuted_mnist"}, {{"optimiser.learning_rate", "0.001"},
+                                                             {"learner.every", "20"},
+                                                             {"learner.selected", "1"}})
         .of({.learner = "truncated_supervised"}, {{"learner.unroll", "20"}});
     return all;
 }
