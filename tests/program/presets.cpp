@@ -504,6 +504,12 @@ TEST_CASE("every preset says how long a run is") {
         CHECK_MESSAGE(static_cast<double>(after(c, preset, task).steps) == steps, c.text(), " ", preset, " ", task);
 }
 
+TEST_CASE("MemUP predicts within a rollout on small copies, and at its end on pixels") {
+    CHECK(after(memup_of_tokens, "small", "copy")["learner.every"] == "5");
+    CHECK(after(memup_of_tokens, "small", "permuted_mnist")["learner.every"] == "20");
+    CHECK(after(memup_of_tokens, "small", "permuted_mnist")["learner.rollout"] == "20");
+}
+
 TEST_CASE("copies of 5020 steps have rollouts of 100, in paper and in the code") {
     CHECK(after(memup_of_tokens, "paper", "copy", {"task.steps=5020"})["learner.rollout"] == "100");
     CHECK(after(memup_of_tokens, "paper", "copy", {"task.steps=5020"})["learner.every"] == "100");

@@ -50,9 +50,8 @@ inline preset_table small_memup_preset() {
                                    {"learner.rollout", "20"},
                                    {"learner.every", "5"},
                                    {"learner.selected", "5"}})
-        .of({.learner = "memup", .task = "permuted_mnist"}, {{"optimiser.learning_rate", "0.001"},
-                                                             {"learner.every", "20"},
-                                                             {"learner.selected", "1"}})
+        .of({.learner = "memup", .task = "permuted_mnist"},
+            {{"optimiser.learning_rate", "0.001"}, {"learner.every", "20"}, {"learner.selected", "1"}})
         .of({.learner = "truncated_supervised"}, {{"learner.unroll", "20"}});
     return all;
 }
