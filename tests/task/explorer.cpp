@@ -58,7 +58,7 @@ TEST_CASE("what was not seen does not change what an explorer does") {
             auto other = maze;
             for (int y = 1; y + 1 < maze.place.height; ++y)
                 for (int x = 1; x + 1 < maze.place.width; ++x)
-                    if (!all.at(x, y)) {
+                    if (!all.seen.at(x, y)) {
                         auto& there = other.place.at(x, y);
                         there.kind = there.solid() ? cell_kind::ground : cell_kind::wall;
                         if (!all.goal) other.goal = {static_cast<std::uint8_t>(x), static_cast<std::uint8_t>(y)};

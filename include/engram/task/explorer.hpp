@@ -22,19 +22,25 @@
 
 namespace engram {
 
+/// Cells of a room, marked or not.
+struct marked_cells {
+    std::array<bool, room::longest_side * room::longest_side> marks{};  // row-major, rows of room::longest_side
+
+    bool& at(int x, int y) { return marks[static_cast<std::size_t>(y * room::longest_side + x)]; }
+    bool at(int x, int y) const { return marks[static_cast<std::size_t>(y * room::longest_side + x)]; }
+};
+
 /// What was seen of an episode's room.
 struct explored {
-    std::array<bool, room::longest_side * room::longest_side> seen{};  // row-major, rows of room::longest_side
-    bool goal = false;                                                 // it is known where it is
-
-    bool& at(int x, int y) { return seen[static_cast<std::size_t>(y * room::longest_side + x)]; }
-    bool at(int x, int y) const { return seen[static_cast<std::size_t>(y * room::longest_side + x)]; }
+    marked_cells seen;      // cells of which it is known whether they are solid
+    marked_cells searched;  // cells of which it is known that the goal is not there
+    bool goal = false;      // it is known where it is
 };
 
 /// Marks every cell that a ray of the view meets, the walls that end it included.
-inline void look(const room& in, const pose& who, const lens& through, explored& all) {
+inline void look(const room& in, const pose& who, const lens& through, marked_cells& seen) {
     constexpr int rays = 129, steps_each = 32;
-    all.at(who.x >> 16, who.y >> 16) = true;
+    seen.at(who.x >> 16, who.y >> 16) = true;
     const double ahead = who.heading * 6.283185307179586 / full_turn;
     for (int k = 0; k < rays; ++k) {
         const double angle = ahead + (2.0 * k / (rays - 1) - 1) * 0.5 * static_cast<double>(through.field_of_view);
@@ -44,17 +50,17 @@ inline void look(const room& in, const pose& who, const lens& through, explored&
             x += dx, y += dy;
             const int cx = static_cast<int>(std::floor(x)), cy = static_cast<int>(std::floor(y));
             if (!in.inside(cx, cy)) break;
-            all.at(cx, cy) = true;
+            seen.at(cx, cy) = true;
             if (in.at(cx, cy).solid()) break;
         }
     }
 }
 
 /// The action that brings a body that walks whole cells nearer to the nearest cell of which wanted(x, y) is true,
-/// through those of which passable(x, y) is. It turns to where it goes; backward only into a cell of `all`. Where no
-/// such cell is left, it looks around.
+/// through those of which passable(x, y) is. It turns to where it goes; backward only into a cell that was seen. Where
+/// no such cell is left, it looks around.
 template <class Passable, class Wanted>
-int explore_action(const room& in, const pose& who, const explored& all, Passable passable, Wanted wanted) {
+int explore_action(const room& in, const pose& who, const marked_cells& seen, Passable passable, Wanted wanted) {
     constexpr int across[] = {1, 0, -1, 0}, down[] = {0, 1, 0, -1};
     constexpr walking ways[] = {walking::forward, walking::look_right_forward, walking::backward,
                                 walking::look_left_forward};
@@ -68,7 +74,7 @@ int explore_action(const room& in, const pose& who, const explored& all, Passabl
         const auto [x, y] = queue[next];
         if (next > 0 && wanted(x, y)) {
             const int k = way(x, y) - 1, back = (quarter + 2) % 4;
-            if (k == 2 && !all.at(queue[0][0] + across[back], queue[0][1] + down[back]))
+            if (k == 2 && !seen.at(queue[0][0] + across[back], queue[0][1] + down[back]))
                 return static_cast<int>(walking::look_left);
             return static_cast<int>(ways[k]);
         }

@@ -20,10 +20,11 @@
 // more, on magenta ground, and so sees the place from it with the reward; who is put elsewhere always looks at the
 // same wall.
 //
-// There, the four walls have a colour each, and arena, blocks and light are turned together by quarters, anew for each
-// episode: goals lie in the quadrants of the level's stimuli, but nothing that is seen tells which these are. Where it
-// did, agents never went where no goal had been in training, as the paper's do in the empty arena. So what is new at
-// holdout is the size of the arena; that a goal is looked for, found and remembered is asked of both.
+// There, blocks stand elsewhere in each episode: where they stood alike, two arenas were all that was ever seen in
+// training, and were learnt by heart (docs/decisions/0044). The four walls have a colour each, and walls and light are
+// turned together by quarters: goals lie in the quadrants of the level's stimuli, but nothing that is seen tells which
+// these are. Where it did, agents never went where no goal had been in training, as the paper's do in the empty arena.
+// So what is new at holdout is the size of the arena; that a goal is looked for, found and remembered is asked of both.
 
 #include <array>
 #include <cstdint>
@@ -61,7 +62,7 @@ struct goal_arena {
     static constexpr bool uses_stimuli = false;
     static constexpr std::array reads{"fidelity"};
     static constexpr int body = cell_length / 4, clear = 3 * cell_length / 4;
-    static constexpr int block_capacity = 10;
+    static constexpr int block_capacity = 10, first_block_skin = 2;
 
     goal_arena_level level;
     philox random;
@@ -79,7 +80,7 @@ struct goal_arena {
         task_info info{.name = name, .observation = view_shape(options), .actions = walking_actions};
         info.seeks_goal = true;
         info.has_explorer = !pace::paper_fidelity(options);
-        info.revision = revision_of(options, 3);
+        info.revision = revision_of(options, Buildings ? 4 : 3);
         const int longest = time_limit(options);
         for (const auto& each : suite_levels)
             info.add_level({each.name, 0, std::numeric_limits<float>::quiet_NaN(), longest, each.further});
@@ -104,7 +105,7 @@ struct goal_arena {
         return whole ? 4 + steps : 10 + 5 * steps;
     }
 
-    /// The arena of a size without a goal.
+    /// The arena of a size without a goal, at small fidelity without blocks.
     ENGRAM_HD_CALL static room arena(scale s, bool whole, int turned = 0) {
         const int side = side_of(s, whole) + 2;
         room made;
@@ -136,8 +137,8 @@ struct goal_arena {
                     put(x, y, !whole ? 1 : y == 0 ? 12 : x == side - 1 ? 13 : y == side - 1 ? 14 : 15);
         if constexpr (Buildings)
             for (int i = 0; i < block_capacity; ++i) {
-                const arena_block b = whole ? small_block(s, i) : block(s, i);
-                const int skin = 2 + i;
+                const arena_block b = whole ? arena_block{} : block(s, i);
+                const int skin = first_block_skin + i;
                 for (int y = b.y; y < b.y + b.h; ++y)
                     for (int x = b.x; x < b.x + b.w; ++x) put(x + 1, y + 1, skin);
                 constexpr pattern kinds[] = {pattern::plain, pattern::stripes, pattern::bands};
@@ -153,6 +154,7 @@ struct goal_arena {
         time = found = 0;
         turned = whole() ? random.below(4) : 0;
         place = arena(size, whole(), turned);
+        if (Buildings && whole()) scatter_blocks();
         draw_goal();
         if constexpr (Visible) place.put(oval());
         spawn();
@@ -186,26 +188,33 @@ struct goal_arena {
     /// The shortest way to the goal.
     int oracle() const { return shortest_way_action(level.step, place, who, body, goal_x, goal_y, level.reach, time); }
 
-    /// The arena is known and where the goal can be, but not where it is. Small fidelity alone.
+    /// It is known where the goal can be, but neither where it is nor where blocks stand. Small fidelity alone.
     int explore(explored& all) const {
-        // Seen is a cell that does not hold the goal: by standing there, or, where goals are visible, before it.
+        look(place, who, through(), all.seen);
+        // A cell is searched by standing there, or, where goals are visible, before it.
         const int x = who.x >> 16, y = who.y >> 16;
-        all.at(x, y) = true;
+        all.searched.at(x, y) = true;
         const int quarter = who.heading / (full_turn / 4);
         constexpr int across[] = {1, 0, -1, 0}, down[] = {0, 1, 0, -1};
         if (Visible && place.inside(x + across[quarter], y + down[quarter]))
-            all.at(x + across[quarter], y + down[quarter]) = true;
-        all.goal = all.goal || all.at(goal_x >> 16, goal_y >> 16);
-        if (all.goal) return oracle();
+            all.searched.at(x + across[quarter], y + down[quarter]) = true;
+        const int gx = goal_x >> 16, gy = goal_y >> 16;
+        all.goal = all.goal || all.searched.at(gx, gy);
+        const int last = side_of(size, true) + 1, odd = last % 2 == 0;
         return explore_action(
-            place, who, all, [&](int cx, int cy) { return !place.at(cx, cy).solid(); },
+            place, who, all.seen,
             [&](int cx, int cy) {
-                const int far = side_of(size, true) + 2, odd = far % 2 == 1;
-                return !all.at(cx, cy) && !(odd && (cx == far / 2 || cy == far / 2));
+                const bool inner = cx > 0 && cy > 0 && cx < last && cy < last;
+                return inner && !(all.seen.at(cx, cy) && place.at(cx, cy).solid());
+            },
+            [&](int cx, int cy) {
+                if (all.goal) return cx == gx && cy == gy;
+                return !all.searched.at(cx, cy) && !(odd && (2 * cx == last || 2 * cy == last));
             });
     }
 
-    /// An arena is known byte for byte, the goal is drawn as it is drawn by `reset`, and the body stands free.
+    /// An arena is known byte for byte but for where its blocks stand, the goal is drawn as it is drawn by `reset`, and
+    /// the body stands free.
     bool valid() const {
         if (!level.base.valid() || size < scale::small || size > scale::extrapolate || time < 0 || time >= level.limit)
             return false;
@@ -218,6 +227,7 @@ struct goal_arena {
             return false;
         goal_arena again = *this;
         again.place = arena(size, whole(), turned);
+        if (whole() && !again.take_blocks(place)) return false;
         if (!level.step.fits(who) || found != (whole() && within_reach(who, goal_x, goal_y, level.reach)) ||
             !again.goal_fits(goal_x, goal_y) || (whole() && (goal_x == far / 2 || goal_y == far / 2)) ||
             ((goal_x > far / 2) == (goal_y > far / 2)) == (level.base.holdout == 1))
@@ -237,14 +247,54 @@ private:
     /// Seen from eight, an agent without a memory came half of the way.
     ENGRAM_HD bool hides_goal() const { return Visible && whole() && !within_reach(who, goal_x, goal_y, cell_length); }
 
-    /// The same of the small fidelity: single cells.
-    ENGRAM_HD_CALL static arena_block small_block(scale s, int i) {
-        constexpr arena_block blocks[4][5] = {{{1, 1, 1, 1}, {2, 2, 1, 1}},
-                                              {{1, 1, 1, 1}, {3, 1, 1, 1}, {3, 3, 1, 1}},
-                                              {{1, 1, 1, 1}, {4, 1, 1, 1}, {1, 4, 1, 1}, {3, 3, 1, 1}},
-                                              {{1, 1, 1, 1}, {5, 1, 1, 1}, {3, 3, 1, 1}, {1, 5, 1, 1}, {5, 5, 1, 1}}};
-        return i < 5 ? blocks[static_cast<int>(s)][i] : arena_block{};
+    /// Blocks of the small fidelity, a cell each.
+    ENGRAM_HD static int block_count(scale s) { return Buildings ? 2 + static_cast<int>(s) : 0; }
+
+    /// Blocks on cells drawn at random. One that would part the ground is drawn again; most would not.
+    ENGRAM_HD_CALL void scatter_blocks() {
+        const int side = side_of(size, true);
+        for (int i = 0; i < block_count(size); ++i)
+            for (int tries = 0; tries < 100; ++tries) {
+                const int x = 1 + random.below(side);
+                const int y = 1 + random.below(side);
+                if (place.at(x, y).solid()) continue;
+                place.at(x, y) = {cell_kind::wall, static_cast<std::uint8_t>(first_block_skin + i)};
+                if (ground_is_whole()) break;
+                place.at(x, y) = {};
+            }
     }
+
+    /// The blocks of another room; false: they are not such as `scatter_blocks` puts.
+    bool take_blocks(const room& from) {
+        if (from.width != place.width) return false;
+        const int side = side_of(size, true), all = block_count(size);
+        int taken = 0;  // a bit each
+        for (int y = 1; y <= side; ++y)
+            for (int x = 1; x <= side; ++x) {
+                const cell here = from.at(x, y);
+                const int i = here.skin - first_block_skin;
+                if (here.kind != cell_kind::wall || i < 0 || i >= all || (taken >> i & 1)) continue;
+                taken |= 1 << i;
+                place.at(x, y) = here;
+            }
+        return taken == (1 << all) - 1 && ground_is_whole();
+    }
+
+    /// Whether one comes from every free cell to every other.
+    ENGRAM_HD_CALL bool ground_is_whole() const {
+        const int side = side_of(size, true);
+        std::uint64_t free = 0;  // rows of eight bits, of which the last is never free
+        for (int y = 0; y < side; ++y)
+            for (int x = 0; x < side; ++x)
+                if (!place.at(x + 1, y + 1).solid()) free |= std::uint64_t{1} << (8 * y + x);
+        std::uint64_t reached = free & (~free + 1);
+        for (std::uint64_t before = 0; before != reached;) {
+            before = reached;
+            reached |= (reached << 1 | reached >> 1 | reached << 8 | reached >> 8) & free;
+        }
+        return reached == free;
+    }
+    static_assert(side_of(scale::extrapolate, true) < 8);
 
     /// Block i of a size; beyond its blocks, one without cells.
     ENGRAM_HD_CALL static arena_block block(scale s, int i) {
@@ -285,7 +335,8 @@ private:
         const int half = whole() ? side / 2 * cell_length : side * cell_length / 2, rest = side * cell_length - half;
         const bool east = random.below(2) == 1, south = east != (level.base.holdout == 1);
         const int left = cell_length + (east ? rest : 0), top = cell_length + (south ? rest : 0);
-        // About half of a quadrant fits: a place is missed a hundred times in a row less than once in 2^100 episodes.
+        // About half of a quadrant fits, at small fidelity one cell of four at least: a hundred misses in a row are
+        // less than one episode in 10^12.
         for (int i = 0; i < 100; ++i) {
             goal_x = draw_place(left, half);
             goal_y = draw_place(top, half);
@@ -293,7 +344,7 @@ private:
         }
     }
 
-    /// A free place out of reach of the goal. Where chance finds none, which is as unlikely, the agent stays.
+    /// A free place out of reach of the goal. Where chance finds none, which is more unlikely, the agent stays.
     ENGRAM_HD_CALL void spawn() {
         const int side = side_of(size, whole()) * cell_length;
         for (int i = 0; i < 100; ++i) {

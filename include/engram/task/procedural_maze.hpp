@@ -148,11 +148,11 @@ struct procedural_maze {
 
     /// Of the maze nothing is known beforehand but its size. Small fidelity alone.
     int explore(explored& all) const {
-        look(place, who, through(), all);
-        all.goal = all.goal || all.at(goal.x, goal.y);
-        const auto passable = [&](int x, int y) { return !all.at(x, y) || !place.at(x, y).solid(); };
-        return explore_action(place, who, all, passable,
-                              [&](int x, int y) { return all.goal ? x == goal.x && y == goal.y : !all.at(x, y); });
+        look(place, who, through(), all.seen);
+        all.goal = all.goal || all.seen.at(goal.x, goal.y);
+        const auto passable = [&](int x, int y) { return !all.seen.at(x, y) || !place.at(x, y).solid(); };
+        return explore_action(place, who, all.seen, passable,
+                              [&](int x, int y) { return all.goal ? x == goal.x && y == goal.y : !all.seen.at(x, y); });
     }
 
     /// A closed maze of its size, the goal in its rows, the body and all spawn places on free ground.
