@@ -250,13 +250,13 @@ private:
     /// Blocks of the small fidelity, a cell each.
     ENGRAM_HD static int block_count(scale s) { return Buildings ? 2 + static_cast<int>(s) : 0; }
 
-    /// Blocks on cells drawn at random. One that would part the ground is drawn again; most would not.
+    /// Blocks on cells drawn at random, none beside the wall. One that would part the ground is drawn again.
     ENGRAM_HD_CALL void scatter_blocks() {
         const int side = side_of(size, true);
         for (int i = 0; i < block_count(size); ++i)
             for (int tries = 0; tries < 100; ++tries) {
-                const int x = 1 + random.below(side);
-                const int y = 1 + random.below(side);
+                const int x = 2 + random.below(side - 2);
+                const int y = 2 + random.below(side - 2);
                 if (place.at(x, y).solid()) continue;
                 place.at(x, y) = {cell_kind::wall, static_cast<std::uint8_t>(first_block_skin + i)};
                 if (ground_is_whole()) break;
@@ -269,8 +269,8 @@ private:
         if (from.width != place.width) return false;
         const int side = side_of(size, true), all = block_count(size);
         int taken = 0;  // a bit each
-        for (int y = 1; y <= side; ++y)
-            for (int x = 1; x <= side; ++x) {
+        for (int y = 2; y < side; ++y)
+            for (int x = 2; x < side; ++x) {
                 const cell here = from.at(x, y);
                 const int i = here.skin - first_block_skin;
                 if (here.kind != cell_kind::wall || i < 0 || i >= all || (taken >> i & 1)) continue;
@@ -335,8 +335,7 @@ private:
         const int half = whole() ? side / 2 * cell_length : side * cell_length / 2, rest = side * cell_length - half;
         const bool east = random.below(2) == 1, south = east != (level.base.holdout == 1);
         const int left = cell_length + (east ? rest : 0), top = cell_length + (south ? rest : 0);
-        // About half of a quadrant fits, at small fidelity one cell of four at least: a hundred misses in a row are
-        // less than one episode in 10^12.
+        // About half of a quadrant fits: a place is missed a hundred times in a row less than once in 2^100 episodes.
         for (int i = 0; i < 100; ++i) {
             goal_x = draw_place(left, half);
             goal_y = draw_place(top, half);
@@ -344,7 +343,7 @@ private:
         }
     }
 
-    /// A free place out of reach of the goal. Where chance finds none, which is more unlikely, the agent stays.
+    /// A free place out of reach of the goal. Where chance finds none, which is as unlikely, the agent stays.
     ENGRAM_HD_CALL void spawn() {
         const int side = side_of(size, whole()) * cell_length;
         for (int i = 0; i < 100; ++i) {
