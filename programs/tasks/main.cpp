@@ -45,10 +45,11 @@ std::uint64_t task_request::seed_or_default() const {
 
 scripted_policy task_request::player() const {
     const std::string wanted = policy.value_or("oracle");
-    require_known("policy", wanted, std::vector<std::string>{"oracle", "explorer", "random"});
-    return wanted == "oracle"     ? scripted_policy::oracle
-           : wanted == "explorer" ? scripted_policy::explorer
-                                  : scripted_policy::random;
+    std::vector<std::string> known;
+    for (const auto& each : scripted_policies) known.emplace_back(each.first);
+    require_known("policy", wanted, known);
+    return std::ranges::find(scripted_policies, std::string_view(wanted), [](const auto& p) { return p.first; })
+        ->second;
 }
 
 int task_request::positive(const char* flag, const std::optional<std::string>& text, int otherwise) {
@@ -109,7 +110,7 @@ int run(int argc, char** argv) {
             s->add_option("--rules", asked.rules, "of popgym tasks: package (default) or paper");
         }
         if (name == "score" || name == "film")
-            s->add_option("--policy", asked.policy, "oracle (default), explorer or random");
+            s->add_option("--policy", asked.policy, "oracle (default), explorer, forgetful or random");
         if (name == "score") {
             s->add_option("--episodes", asked.episodes, "episodes per level (100)");
             s->add_option("--threads", asked.threads, "threads (one per core)");

@@ -152,7 +152,7 @@ int score_tasks(const task_request& asked) {
     const bool oracle = asked.player() == scripted_policy::oracle;
     const std::string policy = asked.policy.value_or("oracle");
     auto infos = asked.tasks();
-    if (asked.task.empty() && asked.player() == scripted_policy::explorer)
+    if (asked.task.empty() && explores(asked.player()))
         std::erase_if(infos, [](const task_info& info) { return !info.has_explorer; });
     for (const auto& info : infos) check_played(asked.player(), info);
     asked.seed_or_default();

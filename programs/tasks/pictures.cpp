@@ -30,7 +30,7 @@ int play_through(const task_info& info, const std::string& level, const task_opt
     scripted_player player{policy, philox(seed, stream_id("action", 0))};
     for (int t = 0; t < longest; ++t) {
         before(t, *batch);
-        const outcome got = batch->step(0, player.act(*batch, 0));
+        const outcome got = player.step(*batch, 0);
         after(t, got.reward);
         if (got.done) return t + 1;
     }

@@ -39,9 +39,12 @@ TEST_CASE_TEMPLATE("an explorer stands between random actions and the oracle", E
         const auto random = play_scripted(maker<E>(), level, scripted_policy::random, 30, 1);
         const auto explorer = play_scripted(maker<E>(), level, scripted_policy::explorer, 30, 1);
         const auto oracle = play_scripted(maker<E>(), level, scripted_policy::oracle, 30, 1);
+        const auto forgetful = play_scripted(maker<E>(), level, scripted_policy::forgetful, 30, 1);
         CAPTURE(level);
         CHECK(explorer.mean > random.mean + 0.3 * (oracle.mean - random.mean));
         CHECK(explorer.mean < oracle.mean);
+        CHECK(forgetful.mean < 0.9 * explorer.mean);
+        CHECK(forgetful.mean > random.mean);
     }
 }
 

@@ -3,7 +3,8 @@
 
 // What policies that do not learn earn on a level: uniformly random actions, and the oracle, which reads the whole
 // state. They are the ends of the scale where no human was measured (reference_scores.hpp). Where the oracle knows what
-// nobody can, the explorer stands between them (task/explorer.hpp).
+// nobody can, the explorer stands between them (task/explorer.hpp), and who explores but forgets it all at each goal:
+// from there to the explorer is what memory is worth.
 //
 //   mean = sum_i R_i / n,  stderr = sqrt(sum_i (R_i - mean)^2 / (n - 1) / n),  R_i the reward of episode i
 //
@@ -11,10 +12,13 @@
 // the screen, so a measurement costs the rules alone.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <engram/core/philox.hpp>
@@ -24,13 +28,25 @@
 
 namespace engram {
 
-enum class scripted_policy { random, oracle, explorer };
+enum class scripted_policy { random, oracle, explorer, forgetful };
+
+/// The policies by the names that `--policy` takes.
+inline constexpr std::array<std::pair<std::string_view, scripted_policy>, 4> scripted_policies{
+    {{"oracle", scripted_policy::oracle},
+     {"explorer", scripted_policy::explorer},
+     {"forgetful", scripted_policy::forgetful},
+     {"random", scripted_policy::random}}};
+
+/// Whether it is played by `explore`.
+constexpr bool explores(scripted_policy policy) {
+    return policy == scripted_policy::explorer || policy == scripted_policy::forgetful;
+}
 
 /// Throws the sentence where a task has nobody who plays so.
 inline void check_played(scripted_policy policy, const task_info& info) {
     require(policy != scripted_policy::oracle || info.has_oracle, info.name,
             ": this environment has no oracle (it would give `int oracle() const`); give --policy random");
-    require(policy != scripted_policy::explorer || info.has_explorer, info.name,
+    require(!explores(policy) || info.has_explorer, info.name,
             ": nobody explores this environment, or not at this fidelity; give --policy oracle");
 }
 
@@ -38,12 +54,22 @@ inline void check_played(scripted_policy policy, const task_info& info) {
 struct scripted_player {
     scripted_policy policy;
     philox random;
-    explored all{};  // of the episode so far
+    explored all{};      // of the episode so far
+    bool found = false;  // the goal, with the step before
 
+    outcome step(batch_environment& environment, int row) {
+        const outcome got = environment.step(row, act(environment, row));
+        // Who has found the goal stands there for a step and is then put elsewhere.
+        if (got.done || (found && policy == scripted_policy::forgetful)) all = {};
+        found = !got.done && got.reward > 0;
+        return got;
+    }
+
+private:
     int act(const batch_environment& environment, int row) {
-        return policy == scripted_policy::oracle     ? environment.oracle(row)
-               : policy == scripted_policy::explorer ? environment.explore(row, all)
-                                                     : random.below(environment.info().actions);
+        return policy == scripted_policy::oracle ? environment.oracle(row)
+               : explores(policy)                ? environment.explore(row, all)
+                                                 : random.below(environment.info().actions);
     }
 };
 
@@ -62,9 +88,8 @@ inline level_score play_scripted(const level_maker& make, const std::string& lev
         scripted_player player{policy, philox(own, stream_id("scripted", static_cast<std::uint32_t>(row)))};
         for (int left = episodes / rows + (row < episodes % rows); left > 0; --left) {
             double reward = 0;
-            player.all = {};
             for (bool done = false; !done;) {
-                const outcome out = environment->step(row, player.act(*environment, row));
+                const outcome out = player.step(*environment, row);
                 reward += static_cast<double>(out.reward);
                 done = out.done;
             }

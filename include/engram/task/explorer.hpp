@@ -33,7 +33,7 @@ struct marked_cells {
 /// What was seen of an episode's room.
 struct explored {
     marked_cells seen;      // cells of which it is known whether they are solid
-    marked_cells searched;  // cells of which it is known that the goal is not there
+    marked_cells searched;  // cells of which it is known whether the goal is there
     bool goal = false;      // it is known where it is
 };
 
