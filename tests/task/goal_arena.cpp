@@ -171,11 +171,15 @@ TEST_CASE("at paper fidelity buildings are the same in every episode of a size, 
                     blocks += with.at(x, y).solid(), inner += bare.at(x, y).solid();
                     if (with.at(x, y).solid()) skins.insert(with.at(x, y).skin);
                 }
-            CHECK(blocks >= (whole ? 0 : 6));
-            CHECK(blocks <= (whole ? 0 : side * side / 8));  // put by an episode
-            CHECK(skins.size() >= (whole ? 0 : 4));
-            CHECK(skins.count(1) == 0);  // none looks like the wall
             CHECK(inner == 0);
+            if (whole) {
+                CHECK(blocks == 0);  // an episode puts them
+                continue;
+            }
+            CHECK(blocks >= 6);
+            CHECK(blocks <= side * side / 8);
+            CHECK(skins.size() >= 4);
+            CHECK(skins.count(1) == 0);  // none looks like the wall
         }
     for (std::uint64_t stream = 0; stream < 20; ++stream) {
         const auto e = fresh<invisible_goal_with_buildings>("train", stream, "paper");
