@@ -11,7 +11,8 @@ using namespace engram;
 
 namespace {
 
-constexpr maze_recipe recipes[] = {{7, 1, 3}, {11, 9, 3}, {15, 11, 5}, {21, 13, 7}, {27, 15, 9}, {31, 15, 9}};
+constexpr maze_recipe recipes[] = {{7, 7, 1, 3},    {11, 11, 9, 3},  {15, 15, 11, 5}, {21, 21, 13, 7},
+                                   {27, 27, 15, 9}, {31, 31, 15, 9}, {9, 7, 3, 3},    {15, 27, 11, 5}};
 
 bool open(const room& in, int x, int y) {
     return in.inside(x, y) && !in.at(x, y).solid();
@@ -38,8 +39,8 @@ TEST_CASE("every maze is closed, connected, and every cell with odd coordinates 
         for (int trial = 0; trial < 150; ++trial) {
             room in;
             const maze_generator made(in, recipe, random);
-            REQUIRE(in.width == recipe.side);
-            REQUIRE(in.height == recipe.side);
+            REQUIRE(in.width == recipe.width);
+            REQUIRE(in.height == recipe.height);
             int free = 0;
             for (int y = 0; y < in.height; ++y)
                 for (int x = 0; x < in.width; ++x) {
@@ -78,6 +79,28 @@ TEST_CASE("there is one way between two regions, and no more") {
                 }
             CHECK(edges == nodes - 1 + squares);
         }
+}
+
+TEST_CASE("of the walls between two nodes as many are opened besides as is wanted, and the maze stays closed") {
+    const auto walls = [](int opened) {
+        philox random(7, 8);
+        int left = 0;
+        for (int trial = 0; trial < 200; ++trial) {
+            room in;
+            const maze_generator made(in, {13, 9, 2, 3, opened}, random);
+            for (int y = 0; y < in.height; ++y)
+                for (int x = 0; x < in.width; ++x) {
+                    const bool edge = x == 0 || y == 0 || x == in.width - 1 || y == in.height - 1;
+                    if (edge) REQUIRE_FALSE(open(in, x, y));
+                    if (!edge && x % 2 + y % 2 == 1) left += !open(in, x, y);
+                }
+        }
+        return left;
+    };
+    const int all = walls(0);
+    CHECK(walls(100) == 0);
+    CHECK(walls(25) == doctest::Approx(0.75 * all).epsilon(0.06));
+    CHECK(walls(75) == doctest::Approx(0.25 * all).epsilon(0.12));
 }
 
 TEST_CASE("the same stream gives the same maze, the next draw another one") {

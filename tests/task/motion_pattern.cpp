@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 using namespace engram;
 
@@ -75,30 +77,72 @@ TEST_CASE("lines lead where their names say, and polygons have their corners") {
     CHECK(corners(motion::circle) == motion_period);
 }
 
-TEST_CASE("four looks tell all patterns apart, and lines lead where their names say") {
-    for (int p = 0; p < patterns; ++p) {
-        CAPTURE(p);
-        const auto along = static_cast<motion>(p);
+namespace {
+
+int held(int k) {
+    return held_out_path(static_cast<motion>(motions_per_split + k));
+}
+
+}  // namespace
+
+TEST_CASE("four looks tell the holdout patterns apart, and lines lead where their names say") {
+    for (int k = 0; k < motions_per_split; ++k) {
+        CAPTURE(k);
+        CHECK(held(k) >= 0);
+        CHECK(held(k) < motion_paths);
         for (int look = 0; look < motion_looks; ++look) {
-            const displacement at = motion_at_look(along, look, reach);
-            CHECK(at == motion_at_look(along, look + 3 * motion_looks, reach));
-            for (const int by : {at.x, at.y}) CHECK((by == 0 || by == reach || by == -reach));
+            const displacement at = motion_at_look(held(k), look);
+            CHECK(at == motion_at_look(held(k), look + 3 * motion_looks));
+            for (const int by : {at.x, at.y}) CHECK((by >= -1 && by <= 1));
         }
-        for (int q = 0; q < p; ++q) {
-            int alike = 0;
-            for (int look = 0; look < motion_looks; ++look)
-                alike += motion_at_look(along, look, reach) == motion_at_look(static_cast<motion>(q), look, reach);
-            CAPTURE(q);
-            CHECK(alike <= 2);
-        }
+        for (int j = 0; j < k; ++j) CHECK(looks_alike(held(k), held(j)) <= 1);
     }
     for (int look = 0; look < motion_looks; ++look) {
-        CHECK(motion_at_look(motion::none, look, reach) == displacement{});
-        CHECK(motion_at_look(motion::linear_x, look, reach).y == 0);
-        CHECK(motion_at_look(motion::linear_y, look, reach).x == 0);
-        const auto up = motion_at_look(motion::linear_rising, look, reach),
-                   down = motion_at_look(motion::linear_falling, look, reach);
-        CHECK(up.x == -up.y);  // y grows to the south
+        CHECK(motion_at_look(held_out_path(motion::none), look) == displacement{});
+        CHECK(motion_at_look(held_out_path(motion::linear_y), look).x == 0);
+        const auto down = motion_at_look(held_out_path(motion::linear_falling), look);
         CHECK(down.x == down.y);
     }
+}
+
+TEST_CASE("every path is told by its four looks, and no other has them") {
+    std::set<std::array<int, 2 * motion_looks>> seen;
+    for (int path = 0; path < motion_paths; ++path) {
+        std::array<int, 2 * motion_looks> places{};
+        for (int look = 0; look < motion_looks; ++look) {
+            const displacement at = motion_at_look(path, look);
+            places[static_cast<std::size_t>(2 * look)] = at.x, places[static_cast<std::size_t>(2 * look + 1)] = at.y;
+        }
+        seen.insert(places);
+        CHECK(looks_alike(path, path) == motion_looks);
+    }
+    CHECK(seen.size() == motion_paths);
+}
+
+TEST_CASE("paths of training are not near those held out, and have one to four stops") {
+    philox random(3, 3);
+    std::set<int> used, held_used;
+    std::array<int, motion_looks + 1> stops{};
+    constexpr int draws = 4000;
+    for (int i = 0; i < draws; ++i) {
+        const int path = draw_motion_path(random, false);
+        used.insert(path);
+        CHECK(motion_in_split(path, false));
+        CHECK_FALSE(motion_in_split(path, true));
+        for (int k = 0; k < motions_per_split; ++k) CHECK(looks_alike(path, held(k)) <= 2);
+        int all = 1;
+        for (int look = 1; look < motion_looks; ++look)
+            all += !(motion_at_look(path, look) == motion_at_look(path, look - 1));
+        ++stops[static_cast<std::size_t>(all)];
+        const int other = draw_motion_path(random, true);
+        held_used.insert(other);
+        CHECK(motion_in_split(other, true));
+        CHECK_FALSE(motion_in_split(other, false));
+    }
+    CHECK(used.size() > 800);
+    CHECK(held_used.size() == motions_per_split);
+    // Half of them stay, but for those that come too near to a block at rest; the others are as frequent.
+    CHECK(stops[1] == doctest::Approx(draws * 0.48).epsilon(0.08));
+    for (const int n : {2, 3, 4})
+        CHECK(stops[static_cast<std::size_t>(n)] == doctest::Approx(draws / 6.0).epsilon(0.2));
 }

@@ -65,15 +65,16 @@ TEST_CASE("mazes have the sizes of the suite, and the goal is in the rows of its
         const char* level;
         int side, first, last;
         const char* fidelity = "paper";
+        int height = 0;  // 0: as wide as high
     };
     for (const expected& of : {expected{"train_small", 7, 2, 3, "small"},
                                {"holdout_small", 7, 5, 6, "small"},
-                               {"interpolate", 9, 2, 4, "small"},
-                               {"holdout_interpolate", 9, 6, 8, "small"},
-                               {"train_large", 11, 2, 5, "small"},
-                               {"holdout_large", 11, 7, 10, "small"},
-                               {"extrapolate", 13, 2, 6, "small"},
-                               {"holdout_extrapolate", 13, 8, 12, "small"},
+                               {"interpolate", 9, 2, 3, "small", 7},
+                               {"holdout_interpolate", 9, 5, 6, "small", 7},
+                               {"train_large", 9, 2, 4, "small"},
+                               {"holdout_large", 9, 6, 8, "small"},
+                               {"extrapolate", 11, 2, 4, "small", 9},
+                               {"holdout_extrapolate", 11, 6, 8, "small", 9},
                                {"train_small", 11, 2, 5},
                                {"train_large", 21, 2, 10},
                                {"interpolate", 15, 2, 7},
@@ -89,6 +90,7 @@ TEST_CASE("mazes have the sizes of the suite, and the goal is in the rows of its
         int objects = 0;
         for (int episode = 0; episode < 250; ++episode, e.reset()) {
             CHECK(e.place.width == of.side);
+            CHECK(e.place.height == (of.height > 0 ? of.height : of.side));
             rows.insert(e.goal.y + 1), places.insert({e.goal.x, e.goal.y});
             REQUIRE_FALSE(e.place.at(e.goal.x, e.goal.y).solid());
             REQUIRE(at_spawn(e));
@@ -114,7 +116,7 @@ TEST_CASE("mazes have the sizes of the suite, and the goal is in the rows of its
     std::set<int> sides;
     auto e = fresh("train", 1);
     for (int episode = 0; episode < 40; ++episode, e.reset()) sides.insert(e.place.width);
-    CHECK(sides == std::set<int>{7, 11});
+    CHECK(sides == std::set<int>{7, 9});
 }
 
 TEST_CASE("the same seed gives the same episode; another episode has another maze") {
@@ -136,7 +138,8 @@ TEST_CASE("the same seed gives the same episode; another episode has another maz
     }
 }
 
-TEST_CASE("the goal pays 10, then the same maze starts from another place, until the time is over") {
+TEST_CASE(
+    "the goal pays 10, 1 at small fidelity, then the same maze starts from another place, until the time is over") {
     for (const char* level : {"train_small", "holdout_extrapolate"})
         for (const char* fidelity : {"small", "paper"}) {
             auto e = fresh(level, 3, fidelity);
@@ -145,7 +148,7 @@ TEST_CASE("the goal pays 10, then the same maze starts from another place, until
             int steps = 0, found = 0;
             for (outcome got{}; !got.done; ++steps) {
                 got = e.step(e.oracle());
-                CHECK((got.reward == 0 || got.reward == 10));
+                CHECK((got.reward == 0 || got.reward == (fidelity[0] == 's' ? 1 : 10)));
                 if (got.reward == 0) continue;
                 ++found;
                 if (fidelity[0] == 's') {  // it stands there for a look, whatever it does
@@ -235,24 +238,65 @@ TEST_CASE("the goal is to be seen from a cell that has it in sight") {
     CHECK(seen >= 10);
 }
 
-TEST_CASE("at small fidelity the goal is large, walls are plain, and the light is turned for each episode") {
+TEST_CASE("at small fidelity walls are plain, outer ones have a colour for each side, turned in each episode") {
     std::set<int> lights;
     for (std::uint64_t stream = 0; stream < 40; ++stream) {
         auto e = fresh("train", stream);
         lights.insert(e.place.above.sun_heading);
         REQUIRE(e.place.objects_used == 1);
-        for (int i = 1; i <= 9; ++i) CHECK(e.place.skins[i].kind == pattern::plain);
+        for (int i = 1; i <= 13; ++i) CHECK(e.place.skins[i].kind == pattern::plain);
+        const auto skin = [&](int x, int y) { return e.place.at(x, y).skin; };
+        const int last_x = e.place.width - 1, last_y = e.place.height - 1;
+        const int sides[] = {skin(2, 0), skin(last_x, 2), skin(2, last_y), skin(0, 2)};
+        CHECK(std::set<int>(sides, sides + 4) == std::set<int>{10, 11, 12, 13});
+        CHECK(sides[e.turned] == 10);
+        for (int x = 1; x < last_x; ++x) CHECK((skin(x, 0) == sides[0] && skin(x, last_y) == sides[2]));
+        for (int y = 1; y < last_y; ++y) CHECK((skin(last_x, y) == sides[1] && skin(0, y) == sides[3]));
+        for (int y = 1; y < last_y; ++y)
+            for (int x = 1; x < last_x; ++x) CHECK(skin(x, y) < 10);
+        // Who is put somewhere looks at the wall of the first colour.
+        CHECK(e.who.heading == (3 + e.turned) % 4 * (full_turn / 4));
+    }
+    CHECK(lights.size() == 4);
+}
+
+TEST_CASE("at small fidelity the goal is to be seen by who looks into its cell from the one before it alone") {
+    const auto gold = [](const procedural_maze& from) {
+        const auto frame = look(from);
+        int pixels = 0;
+        for (std::size_t i = 0; i < frame.size(); i += 3)
+            pixels += frame[i] > 0.4f && frame[i + 1] > 0.6f * frame[i] && frame[i + 1] < 0.85f * frame[i] &&
+                      frame[i + 2] < 0.2f * frame[i];
+        return pixels;
+    };
+    int near = 0, far = 0;
+    for (std::uint64_t stream = 0; stream < 40; ++stream) {
+        auto e = fresh("train_large", stream);
         for (const auto& [dx, dy, heading] :
              {std::tuple{-1, 0, 0}, {0, -1, full_turn / 4}, {1, 0, full_turn / 2}, {0, 1, 3 * full_turn / 4}}) {
             if (e.place.at(e.goal.x + dx, e.goal.y + dy).solid()) continue;
             e.who = {e.place.objects[0].x + dx * cell_length, e.place.objects[0].y + dy * cell_length, heading};
-            const auto frame = look(e);
-            int gold = 0;
-            for (std::size_t i = 0; i < frame.size(); i += 3) gold += frame[i] > 0.4f && frame[i + 2] < 0.2f * frame[i];
-            CHECK(gold >= 4);
+            CHECK(gold(e) >= 4);
+            ++near;
+            const auto hidden = [&] {
+                const auto as_it_is = look(e);
+                auto empty = e;
+                empty.place.objects_used = 0;
+                return look(empty) == as_it_is;
+            };
+            CHECK_FALSE(hidden());
+            e.who.heading = (heading + full_turn / 4) % full_turn;  // it would be at the edge of the view
+            CHECK(hidden());
+            e.who.heading = heading;
+            const int x = e.goal.x + 2 * dx, y = e.goal.y + 2 * dy;
+            if (!e.place.inside(x, y) || e.place.at(x, y).solid()) continue;
+            e.who.x += dx * cell_length, e.who.y += dy * cell_length;
+            CHECK(hidden());
+            ++far;
         }
     }
-    CHECK(lights.size() == 4);
+    CHECK(near > 60);
+    CHECK(far > 40);
 }
 
 TEST_CASE("at small fidelity the ground is magenta where the goal has been reached, for that look alone") {

@@ -402,24 +402,30 @@ TEST_CASE("whoever comes to moving blocks has four looks, which show all of thei
             for (const bool second : {false, true}) {
                 if (second) {
                     walk_through(e);
+                    for (std::uint64_t k = 0; k < seed % 4; ++k)
+                        REQUIRE_FALSE(play(e, turn).done);  // nothing is missed
                     while (e.who.x < e.level.plan.west(1)) REQUIRE_FALSE(play(e, forward).done);
                 }
                 const pose entered = e.who;
                 for (int look = 0; look < motion_looks; ++look) {
                     CHECK(e.who == entered);
                     for (int i = 0; i < 2; ++i) {
-                        const int along = (second && i == e.odd ? e.changed : e.look[i]) +
-                                          motions_per_split * (e.level.base.holdout == 1);
-                        const displacement by = motion_at_look(static_cast<motion>(along), look, e.level.plan.reach);
+                        const int path = second && i == e.odd ? e.changed : e.look[i], reach = e.level.plan.reach;
+                        CHECK(motion_in_split(path, e.level.base.holdout == 1));
+                        const displacement by = motion_at_look(path, look);
                         const lattice_place at = rim_place(e.spot[i]);
-                        CHECK(e.here.objects[i].x == e.level.plan.along(second, at) + by.x);
-                        CHECK(e.here.objects[i].y == e.level.plan.across(at) + by.y);
+                        CHECK(e.here.objects[i].x == e.level.plan.along(second, at) + by.x * reach);
+                        CHECK(e.here.objects[i].y == e.level.plan.across(at));
+                        CHECK(e.here.objects[i].base == (1 - by.y) * reach);
                         CHECK(in_sight(e, i));
                     }
                     REQUIRE_FALSE(play(e, forward).done);
                 }
                 CHECK(e.who.x == entered.x + cell_length);
             }
+            CHECK(looks_alike(e.look[0], e.look[1]) <= 1);
+            CHECK(looks_alike(e.look[0], e.changed) <= 1);
+            CHECK(looks_alike(e.look[1], e.changed) <= 1);
         }
 }
 

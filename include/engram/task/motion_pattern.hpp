@@ -10,12 +10,16 @@
 //   linear                 there and back like a pendulum: x along the way through the rooms (west to east), y across
 //                          it; Y=X leads from south-west to north-east, Y=-X from north-west to south-east
 //
-// At small fidelity (ours) four looks, an agent step apart, show all of a path: each finds the block at rest or moved
-// by `reach` along one axis or along both. No two patterns show the same at more than two of the four looks.
+// At small fidelity (ours) a path is what four looks show of it, an agent step apart: each finds the block at rest or
+// moved along one axis or along both. Those held out are the six of the holdout patterns, no two of which show the same
+// at more than one look. Those of training are drawn anew for each block, with one to four stops, and differ from each
+// of the six at two looks or more: from six paths alone an agent learns those and not what a path is
+// (docs/decisions/0046).
 
 #include <cstdint>
 
 #include "engram/core/device.hpp"
+#include "engram/core/philox.hpp"
 #include "engram/task/room.hpp"
 
 namespace engram {
@@ -107,27 +111,65 @@ ENGRAM_HD_CALL displacement motion_at(motion along, int frame, int reach) {
     return {scaled(unit.x, reach), scaled(unit.y, reach)};
 }
 
-/// Looks that show a whole pattern at small fidelity.
-constexpr int motion_looks = 4;
+/// Looks that show a whole path at small fidelity, where a block can be at each, and how many paths there are.
+constexpr int motion_looks = 4, motion_places = 9, motion_paths = 9 * 9 * 9 * 9;
 
-/// The displacement at a look; a look is not below 0.
-ENGRAM_HD_CALL displacement motion_at_look(motion along, int look, int reach) {
-    constexpr signed char paths[2 * motions_per_split][motion_looks][2] = {
-        {{1, 0}, {0, 1}, {-1, 0}, {0, -1}},    // circle
-        {{1, -1}, {1, 1}, {-1, 1}, {-1, -1}},  // square
-        {{0, -1}, {1, 1}, {-1, 0}, {1, 0}},    // star
-        {{0, -1}, {1, 0}, {0, 1}, {-1, 0}},    // hexagon
-        {{0, 0}, {1, 0}, {0, 0}, {-1, 0}},     // linear X
-        {{0, 0}, {1, -1}, {0, 0}, {-1, 1}},    // Y=X
+/// The place of a path at a look, as -1, 0 or 1 along each axis; a path is in [0, motion_paths), a look not below 0.
+ENGRAM_HD_CALL displacement motion_at_look(int path, int look) {
+    for (int i = look % motion_looks; i > 0; --i) path /= motion_places;
+    return {path % motion_places % 3 - 1, path % motion_places / 3 - 1};
+}
+
+/// At how many looks two paths show the same.
+ENGRAM_HD_CALL int looks_alike(int a, int b) {
+    int alike = 0;
+    for (int look = 0; look < motion_looks; ++look) alike += motion_at_look(a, look) == motion_at_look(b, look);
+    return alike;
+}
+
+/// The path of a holdout pattern.
+ENGRAM_HD_CALL int held_out_path(motion pattern) {
+    constexpr signed char places[motions_per_split][motion_looks][2] = {
         {{0, 0}, {0, 0}, {0, 0}, {0, 0}},      // none
-        {{0, -1}, {1, 1}, {-1, 1}, {0, 0}},    // triangle
+        {{0, -1}, {1, 1}, {-1, 1}, {0, -1}},   // triangle
         {{0, -1}, {1, 0}, {1, 1}, {-1, 1}},    // pentagon
-        {{1, 0}, {0, 0}, {-1, 0}, {0, 0}},     // figure-eight
-        {{0, 0}, {0, 1}, {0, 0}, {0, -1}},     // linear Y
-        {{0, 0}, {1, 1}, {0, 0}, {-1, -1}},    // Y=-X
+        {{1, -1}, {1, 1}, {-1, -1}, {-1, 1}},  // figure-eight
+        {{0, 1}, {0, -1}, {0, 1}, {0, -1}},    // linear Y
+        {{1, 1}, {-1, -1}, {1, 1}, {-1, -1}},  // Y=-X
     };
-    const auto& at = paths[static_cast<int>(along)][look % motion_looks];
-    return {at[0] * reach, at[1] * reach};
+    const auto& at = places[static_cast<int>(pattern) - motions_per_split];
+    int path = 0;
+    for (int look = motion_looks - 1; look >= 0; --look)
+        path = motion_places * path + 3 * (at[look][1] + 1) + at[look][0] + 1;
+    return path;
+}
+
+/// Whether a path is one of those held out, or one of those of training.
+ENGRAM_HD_CALL bool motion_in_split(int path, bool holdout) {
+    int nearest = 0;
+    for (int k = motions_per_split; k < 2 * motions_per_split; ++k) {
+        const int alike = looks_alike(path, held_out_path(static_cast<motion>(k)));
+        nearest = alike > nearest ? alike : nearest;
+    }
+    return holdout ? nearest == motion_looks : nearest <= motion_looks - 2;
+}
+
+/// A path of the split. One of training stays where it is with the chance of a half, else it has two, three or four
+/// stops, each number as often: paths of one stop are learnt first, and with them what is asked.
+ENGRAM_HD_CALL int draw_motion_path(philox& random, bool holdout) {
+    if (holdout) return held_out_path(static_cast<motion>(motions_per_split + random.below(motions_per_split)));
+    for (;;) {
+        int place = random.below(motion_places), path = 0;
+        int moves = random.below(2) == 0 ? 0 : 1 + random.below(motion_looks - 1);
+        for (int look = 0; look < motion_looks; ++look) {
+            if (look > 0 && random.below(motion_looks - look) < moves) {
+                const int other = random.below(motion_places - 1);
+                place = other + (other >= place), --moves;
+            }
+            path = motion_places * path + place;
+        }
+        if (motion_in_split(path, false)) return path;
+    }
 }
 
 }  // namespace engram

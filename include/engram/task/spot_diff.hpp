@@ -28,7 +28,9 @@
 //            the first: whoever walks on has one pair of places after the other in sight, and in the second room the
 //            same pairs in the same order. A body looks ahead throughout: what turns does not turn it
 //   motion   where the basic ones stand; a body looks ahead throughout, and is held where it enters a room until it has
-//            had four looks, which show all of a path (motion_pattern.hpp), from its beginning
+//            had four looks, which show all of a path (motion_pattern.hpp), from its beginning; paths stand upright
+//            along the way through the rooms, so that each place is another one in the frame, and are drawn anew in
+//            training. No two blocks, nor what one does in both rooms if it differs, are alike at more than one look
 //
 // Colours are seen in a light of the episode's (suite_colours.hpp).
 
@@ -75,14 +77,16 @@ struct spot_the_difference {
     std::int32_t count, odd, changed, paint;  // blocks, which one differs, its new look, the colour of moving blocks
     std::int32_t look[capacity], spot[capacity];  // colour or pattern within the split, place on the rim
     std::int32_t shade;  // which shades the colours have in this episode; 0: they are as they are (paper fidelity)
-    room here;           // as it is now: a function of all the above
+    // When the second room was entered, where blocks move at small fidelity; -1: not yet, or not asked.
+    std::int32_t entered, unused;
+    room here;  // as it is now: a function of all the above
 
     static task_info describe(const task_options& options) {
         constexpr const char* names[] = {"spot_diff", "spot_diff_passive", "spot_diff_multi", "spot_diff_motion"};
         const int steps = time_of(options).steps(static_cast<float>(seconds(options)));
         task_info info{
             .name = names[static_cast<int>(Kind)], .observation = view_shape(options), .actions = walking_actions};
-        constexpr int revisions[] = {3, 2, 5, 3};
+        constexpr int revisions[] = {3, 2, 5, 4};
         info.revision = revision_of(options, revisions[static_cast<int>(Kind)]);
         for (const auto& each : suite_levels) info.add_level({each.name, 1, NAN, steps, each.further});
         return info;
@@ -117,7 +121,7 @@ struct spot_the_difference {
         shade = level.time.whole ? 1 + random.below(1 << 30) : 0;
         who = level.plan.start();
         if (Kind == difference::basic && level.time.whole) who.heading = random.below(4) * (full_turn / 4);
-        frame = 0, shut_frame = -1;
+        frame = 0, shut_frame = entered = -1;
         now = passage::first_room;
         here = build();
     }
@@ -129,6 +133,7 @@ struct spot_the_difference {
             if (looks_ahead()) who.heading = before.heading;
             if (is_held(before)) who = before;
             frame += level.time.frames;
+            if (moves_by_looks() && entered < 0 && in_second_room(who)) entered = frame;
             pass();
             const int chosen = now == passage::second_room ? touched_block(who) : -1;
             if (chosen >= 0) return {chosen == odd ? 1.0f : 0.0f, true};
@@ -183,11 +188,21 @@ struct spot_the_difference {
                     now >= passage::first_room && now <= passage::second_room;
         for (int i = 0; good && i < capacity; ++i)
             good = look[i] >= 0 && look[i] < looks() && spot[i] >= 0 && spot[i] < rim_places;
+        if (good && moves_by_looks()) {
+            const bool holdout = level.base.holdout != 0;
+            good = motion_in_split(look[0], holdout) && motion_in_split(look[1], holdout) &&
+                   motion_in_split(changed, holdout) && paths_differ();
+        }
         if (!good) return false;
         const bool first = now == passage::first_room, last = now == passage::second_room;
         good =
             first ? shut_frame == -1 : shut_frame >= 0 && shut_frame <= frame && (frame - shut_frame >= delay) == last;
         good = good && (!looks_ahead() || who.heading == 0);
+        if (entered == -1)
+            good = good && !(moves_by_looks() && last && in_second_room(who));
+        else
+            good = good && moves_by_looks() && last && entered > shut_frame + delay && entered <= frame &&
+                   entered % (level.time.ticks * level.time.frames) == 0;
         good = good && level.time.fits(who) && who.heading >= 0 && who.heading < full_turn && who.x > 0 && who.y > 0 &&
                who.x < plan.width() * cell_length && who.y < plan.height() * cell_length;
         if (!good) return false;
@@ -220,10 +235,10 @@ private:
                 3,
                 1,
                 cells(0.5),
-                cells(moving ? 0.4 : 0.7),
+                cells(moving ? 0.35 : 0.7),
                 cells(0.15),
-                cells(1),
-                cells(moving ? 0.3 : 0),  // a body touches it from its cell wherever it is, and from no other
+                cells(moving ? 0.5 : 1),
+                cells(moving ? 0.45 : 0),
                 cells(Kind == difference::passive ? 1.5 : 0.5)};
     }
 
@@ -238,22 +253,41 @@ private:
         return forward ? static_cast<int>(walking::forward) : action;
     }
 
-    /// Looks that show all of a path at small fidelity, and when the first one is had in this room: where it is
-    /// entered, two steps behind the corridor.
-    ENGRAM_HD int first_look() const {
-        return now == passage::second_room ? shut_frame + delay + 2 * level.time.frames : 0;
+    /// Whether blocks move from look to look: moving ones at small fidelity.
+    ENGRAM_HD bool moves_by_looks() const { return Kind == difference::motion && level.time.whole; }
+    ENGRAM_HD bool in_second_room(const pose& body) const { return body.x >= level.plan.west(1); }
+    /// How many looks have been had in this room; before it is entered blocks wait.
+    ENGRAM_HD int looked() const {
+        if (now != passage::second_room) return frame / level.time.frames;
+        return entered < 0 ? 0 : (frame - entered) / level.time.frames;
     }
-    /// Whether somebody there may not walk on yet: moving blocks at small fidelity.
+    /// Whether somebody there may not walk on yet.
     ENGRAM_HD bool is_held(const pose& body) const {
-        if (Kind != difference::motion || !level.time.whole || now == passage::waiting) return false;
-        if (now == passage::second_room && body.x < level.plan.west(1)) return false;
-        return frame < first_look() + (motion_looks - 1) * level.time.frames;
+        if (!moves_by_looks() || now == passage::waiting) return false;
+        return (now == passage::first_room || in_second_room(body)) && looked() < motion_looks - 1;
     }
 
-    ENGRAM_HD static int looks() { return Kind == difference::motion ? motions_per_split : difference_colours; }
+    ENGRAM_HD int looks() const {
+        if (moves_by_looks()) return motion_paths;
+        return Kind == difference::motion ? motions_per_split : difference_colours;
+    }
+
+    /// Whether no two of the three paths are alike at more than one look.
+    ENGRAM_HD bool paths_differ() const {
+        return looks_alike(look[0], look[1]) < 2 && looks_alike(look[0], changed) < 2 &&
+               looks_alike(look[1], changed) < 2;
+    }
 
     ENGRAM_HD_CALL void draw_looks() {
         for (int i = 0; i < capacity; ++i) look[i] = 0;
+        if (moves_by_looks()) {
+            const bool holdout = level.base.holdout != 0;
+            do {
+                look[0] = draw_motion_path(random, holdout), look[1] = draw_motion_path(random, holdout);
+                changed = draw_motion_path(random, holdout);
+            } while (!paths_differ());
+            return;
+        }
         for (int i = 0; i < count; ++i) {
             look[i] = random.below(looks());
             while (Kind != difference::multi && i == 1 && look[1] == look[0]) look[1] = random.below(looks());
@@ -323,13 +357,13 @@ private:
         thing.paint = difference_colour(level.base.holdout, named);
         if (shade) thing.paint = shade_of(thing.paint, shade, named);
         thing.tag = static_cast<std::uint8_t>(i);
-        if (Kind == difference::motion) {
+        if (moves_by_looks()) {
+            const displacement at_look = motion_at_look(seen, looked());
+            thing.x += at_look.x * level.plan.reach;
+            thing.base = (1 - at_look.y) * level.plan.reach;  // what is north on a map is up
+        } else if (Kind == difference::motion) {
             const auto along = static_cast<motion>(seen + motions_per_split * level.base.holdout);
-            // Before the first look of the second room it goes on as if it had always been so.
-            const displacement by =
-                level.time.whole
-                    ? motion_at_look(along, (frame - first_look()) / level.time.frames + motion_looks, level.plan.reach)
-                    : motion_at(along, frame, level.plan.reach);
+            const displacement by = motion_at(along, frame, level.plan.reach);
             thing.x += by.x, thing.y += by.y;
         }
         return thing;
@@ -341,7 +375,10 @@ private:
         std::int64_t nearest = reach * reach + 1;
         int found = -1;
         for (int i = 0; i < here.objects_used; ++i) {
-            const std::int64_t dx = body.x - here.objects[i].x, dy = body.y - here.objects[i].y;
+            // By looks it moves above where it rests.
+            const lattice_place at = rim_place(spot[i]);
+            const std::int64_t dx = body.x - (moves_by_looks() ? level.plan.along(1, at) : here.objects[i].x);
+            const std::int64_t dy = body.y - (moves_by_looks() ? level.plan.across(at) : here.objects[i].y);
             if (dx * dx + dy * dy < nearest) nearest = dx * dx + dy * dy, found = i;
         }
         return found;
