@@ -260,7 +260,7 @@ TEST_CASE("at small fidelity walls are plain, outer ones have a colour for each 
     CHECK(lights.size() == 4);
 }
 
-TEST_CASE("at small fidelity the goal is to be seen by who looks into its cell from the one before it alone") {
+TEST_CASE("at small fidelity the goal is to be seen from the cells around it alone") {
     const auto gold = [](const procedural_maze& from) {
         const auto frame = look(from);
         int pixels = 0;
@@ -285,9 +285,6 @@ TEST_CASE("at small fidelity the goal is to be seen by who looks into its cell f
                 return look(empty) == as_it_is;
             };
             CHECK_FALSE(hidden());
-            e.who.heading = (heading + full_turn / 4) % full_turn;  // it would be at the edge of the view
-            CHECK(hidden());
-            e.who.heading = heading;
             const int x = e.goal.x + 2 * dx, y = e.goal.y + 2 * dy;
             if (!e.place.inside(x, y) || e.place.at(x, y).solid()) continue;
             e.who.x += dx * cell_length, e.who.y += dy * cell_length;

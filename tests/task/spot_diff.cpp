@@ -429,6 +429,35 @@ TEST_CASE("whoever comes to moving blocks has four looks, which show all of thei
         }
 }
 
+TEST_CASE("in half of the training's episodes no block moves, at holdout one in six does not") {
+    const auto resting = [](const char* level) {
+        auto e = episode<spot_diff_motion>(level, "small", 3);
+        int all = 0, single = 0;
+        for (int i = 0; i < 2000; ++i) {
+            restart(e);
+            int still = 0;
+            for (const int path : {e.look[0], e.look[1], e.changed}) {
+                bool moves = false;
+                for (int look = 1; look < motion_looks; ++look)
+                    moves = moves || !(motion_at_look(path, look) == motion_at_look(path, 0));
+                still += !moves;
+            }
+            all += still == 3, single += still;
+        }
+        return std::pair{all / 2000.0, single / 6000.0};
+    };
+    for (const char* level : {"train_small", "train_large"}) {
+        const auto [all, single] = resting(level);
+        CHECK(all == doctest::Approx(0.5).epsilon(0.1));
+        CHECK(single == doctest::Approx(0.5 + 0.5 * 0.25).epsilon(0.1));
+    }
+    for (const char* level : {"holdout_interpolate", "holdout_extrapolate"}) {
+        const auto [all, single] = resting(level);
+        CHECK(all == 0);
+        CHECK(single == doctest::Approx(1 / 6.0).epsilon(0.1));
+    }
+}
+
 TEST_CASE_TEMPLATE("from the entrance of the second room both blocks are in sight at small fidelity", E, spot_diff,
                    spot_diff_motion) {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {

@@ -12,9 +12,8 @@
 //
 // At small fidelity (ours) a path is what four looks show of it, an agent step apart: each finds the block at rest or
 // moved along one axis or along both. Those held out are the six of the holdout patterns, no two of which show the same
-// at more than one look. Those of training are drawn anew for each block, with one to four stops, and differ from each
-// of the six at two looks or more: from six paths alone an agent learns those and not what a path is
-// (docs/decisions/0046).
+// at more than one look. Those of training are drawn anew for each block and differ from each of the six at two looks
+// or more: from six paths alone an agent learns those and not what a path is (docs/decisions/0046).
 
 #include <cstdint>
 
@@ -154,13 +153,11 @@ ENGRAM_HD_CALL bool motion_in_split(int path, bool holdout) {
     return holdout ? nearest == motion_looks : nearest <= motion_looks - 2;
 }
 
-/// A path of the split. One of training stays where it is with the chance of a half, else it has two, three or four
-/// stops, each number as often: paths of one stop are learnt first, and with them what is asked.
-ENGRAM_HD_CALL int draw_motion_path(philox& random, bool holdout) {
+/// A path of the split; one of training has as many stops as is said.
+ENGRAM_HD_CALL int draw_motion_path(philox& random, bool holdout, int stops) {
     if (holdout) return held_out_path(static_cast<motion>(motions_per_split + random.below(motions_per_split)));
     for (;;) {
-        int place = random.below(motion_places), path = 0;
-        int moves = random.below(2) == 0 ? 0 : 1 + random.below(motion_looks - 1);
+        int place = random.below(motion_places), path = 0, moves = stops - 1;
         for (int look = 0; look < motion_looks; ++look) {
             if (look > 0 && random.below(motion_looks - look) < moves) {
                 const int other = random.below(motion_places - 1);

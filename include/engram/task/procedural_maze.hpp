@@ -19,12 +19,12 @@
 // Small fidelity (ours): 7 x 7, 9 x 7, 9 x 9, 11 x 9 cells (small, interpolate, large, extrapolate), 2, 3, 3, 4 rooms
 // up to 3 cells long, and three of four walls between two nodes opened that need not be: who knows where the goal is
 // gets there by going that way. It is in the rows north of the middle for train stimuli, south of it for holdout
-// stimuli, nearly fills its cell, and is to be seen by those alone who look into that cell from the one before it. The
-// rest is as in the arenas of goal_arena.hpp: outer walls have a colour for each side, they and the light are turned in
-// each episode, who is put elsewhere looks at the same wall, and who has found the goal stands there for one agent step
-// more, on magenta ground. The walls within are plain, a hue for each area, and nothing else stands there. A goal pays
-// 1: the learners' costs are those of the arenas, and with rewards of 10 much less of the task is learnt
-// (docs/decisions/0045). What is new at holdout is the size of the maze.
+// stimuli, nearly fills its cell, and is to be seen from the eight cells around it alone. The rest is as in the arenas
+// of goal_arena.hpp: outer walls have a colour for each side, they and the light are turned in each episode, who is put
+// elsewhere looks at the same wall, and who has found the goal stands there for one agent step more, on magenta ground.
+// The walls within are plain, a hue for each area, and nothing else stands there. A goal pays 1: the learners' costs
+// are those of the arenas, and with rewards of 10 much less of the task is learnt (docs/decisions/0045). What is new at
+// holdout is the size of the maze.
 
 #include <array>
 #include <cstdint>
@@ -157,9 +157,13 @@ struct procedural_maze {
 
     /// Of the maze nothing is known beforehand but its size. Small fidelity alone.
     int explore(explored& all) const {
-        look(place, who, through(), all.seen);
+        explored now;
+        look(place, who, through(), now.seen);
         for (int y = 0; y < place.height; ++y)
-            for (int x = 0; x < place.width; ++x) all.searched.at(x, y) = all.searched.at(x, y) || before(x, y);
+            for (int x = 0; x < place.width; ++x) {
+                all.seen.at(x, y) = all.seen.at(x, y) || now.seen.at(x, y);
+                all.searched.at(x, y) = all.searched.at(x, y) || (now.seen.at(x, y) && beside(x, y));
+            }
         all.goal = all.goal || all.searched.at(goal.x, goal.y);
         const auto passable = [&](int x, int y) { return !all.seen.at(x, y) || !place.at(x, y).solid(); };
         return explore_action(place, who, all.seen, passable, [&](int x, int y) {
@@ -237,13 +241,12 @@ private:
         return x == 0 || y == 0 || x == place.width - 1 || y == place.height - 1;
     }
 
-    /// Whether the body stands in a cell or before it. Small fidelity alone.
-    ENGRAM_HD bool before(int x, int y) const {
-        constexpr int across[] = {1, 0, -1, 0}, down[] = {0, 1, 0, -1};
-        const int quarter = who.heading / (full_turn / 4), there_x = who.x >> 16, there_y = who.y >> 16;
-        return (x == there_x && y == there_y) || (x == there_x + across[quarter] && y == there_y + down[quarter]);
+    /// Whether a cell is the body's or one of the eight around it.
+    ENGRAM_HD bool beside(int x, int y) const {
+        const int across = (who.x >> 16) - x, down = (who.y >> 16) - y;
+        return across * across <= 1 && down * down <= 1;
     }
-    ENGRAM_HD bool hides_goal() const { return level.step.whole && !before(goal.x, goal.y); }
+    ENGRAM_HD bool hides_goal() const { return level.step.whole && !beside(goal.x, goal.y); }
 
     ENGRAM_HD int area(int x, int y) const { return y * areas / place.height * areas + x * areas / place.width; }
 

@@ -281,11 +281,13 @@ private:
     ENGRAM_HD_CALL void draw_looks() {
         for (int i = 0; i < capacity; ++i) look[i] = 0;
         if (moves_by_looks()) {
-            const bool holdout = level.base.holdout != 0;
-            do {
-                look[0] = draw_motion_path(random, holdout), look[1] = draw_motion_path(random, holdout);
-                changed = draw_motion_path(random, holdout);
-            } while (!paths_differ());
+            // In every other episode of training all rests: what is asked is learnt there first.
+            const bool holdout = level.base.holdout != 0, rest = random.below(2) == 0;
+            const auto draw = [&] {
+                return draw_motion_path(random, holdout, rest ? 1 : 1 + random.below(motion_looks));
+            };
+            do look[0] = draw(), look[1] = draw(), changed = draw();
+            while (!paths_differ());
             return;
         }
         for (int i = 0; i < count; ++i) {
