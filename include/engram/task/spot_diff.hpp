@@ -377,10 +377,9 @@ private:
         std::int64_t nearest = reach * reach + 1;
         int found = -1;
         for (int i = 0; i < here.objects_used; ++i) {
-            // By looks it moves above where it rests.
-            const lattice_place at = rim_place(spot[i]);
-            const std::int64_t dx = body.x - (moves_by_looks() ? level.plan.along(1, at) : here.objects[i].x);
-            const std::int64_t dy = body.y - (moves_by_looks() ? level.plan.across(at) : here.objects[i].y);
+            // By looks it moves along the way through the rooms, above where it rests and can be touched.
+            const int x = moves_by_looks() ? level.plan.along(1, rim_place(spot[i])) : here.objects[i].x;
+            const std::int64_t dx = body.x - x, dy = body.y - here.objects[i].y;
             if (dx * dx + dy * dy < nearest) nearest = dx * dx + dy * dy, found = i;
         }
         return found;
