@@ -54,6 +54,7 @@
 #include <engram/task/sequence_stream.hpp>
 #include <engram/task/sight.hpp>
 #include <engram/task/solids.hpp>
+#include <engram/task/sought_goal.hpp>
 #include <engram/task/spot_diff.hpp>
 #include <engram/task/spot_diff_rooms.hpp>
 #include <engram/task/stimulus.hpp>

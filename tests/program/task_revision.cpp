@@ -41,12 +41,12 @@ TEST_CASE("each change of a small task is another revision; the paper fidelity i
     const std::map<std::string, int> changed{{"what_then_where", 2},
                                              {"spot_diff_passive", 2},
                                              {"spot_diff", 3},
-                                             {"spot_diff_motion", 4},
+                                             {"spot_diff_motion", 5},
                                              {"spot_diff_multi", 5},
-                                             {"visible_goal_with_buildings", 4},
-                                             {"invisible_goal_with_buildings", 4},
+                                             {"visible_goal_with_buildings", 5},
+                                             {"invisible_goal_with_buildings", 5},
                                              {"invisible_goal_empty_arena", 3},
-                                             {"visible_goal_procedural_maze", 4},
+                                             {"visible_goal_procedural_maze", 5},
                                              {"transitive_inference", 3}};
     for (const char* fidelity : {"small", "paper"}) {
         task_options options;

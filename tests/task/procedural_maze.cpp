@@ -260,7 +260,7 @@ TEST_CASE("at small fidelity walls are plain, outer ones have a colour for each 
     CHECK(lights.size() == 4);
 }
 
-TEST_CASE("at small fidelity the goal is to be seen from the cells around it alone") {
+TEST_CASE("at small fidelity the goal is to be seen from the cells around it alone, and only until it has been found") {
     const auto gold = [](const procedural_maze& from) {
         const auto frame = look(from);
         int pixels = 0;
@@ -285,6 +285,9 @@ TEST_CASE("at small fidelity the goal is to be seen from the cells around it alo
                 return look(empty) == as_it_is;
             };
             CHECK_FALSE(hidden());
+            e.found = goal_state::known;
+            CHECK(hidden());
+            e.found = goal_state::unknown;
             const int x = e.goal.x + 2 * dx, y = e.goal.y + 2 * dy;
             if (!e.place.inside(x, y) || e.place.at(x, y).solid()) continue;
             e.who.x += dx * cell_length, e.who.y += dy * cell_length;
@@ -305,6 +308,8 @@ TEST_CASE("at small fidelity the ground is magenta where the goal has been reach
         for (std::size_t i = 0; i < frame.size(); i += 3)
             magenta += frame[i] > 0.8f && frame[i + 1] < 0.2f && frame[i + 2] > 0.5f;
         found += got.reward > 0;
+        CHECK(e.found == (got.reward > 0 ? goal_state::reached : found ? goal_state::known : goal_state::unknown));
+        CHECK(e.valid());
         if (got.reward > 0) CHECK(magenta > 15);
         if (got.reward == 0 && e.time > 0) CHECK(magenta < 15);
     }

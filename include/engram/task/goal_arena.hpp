@@ -14,11 +14,9 @@
 // the blocks, the same in every episode of a size; sun and hills, the same in every episode, by which direction can be
 // told where there is nothing else.
 //
-// Small fidelity (ours): 4, 5, 6, 7 cells a side, two to five blocks of a cell each, a goal that fills a cell and is
-// reached in it. A visible goal is to be seen from the cells beside it alone: in so small an arena one look would
-// otherwise find it, and nothing would have to be remembered. Who has found the goal stands there for one agent step
-// more, on magenta ground, and so sees the place from it with the reward; who is put elsewhere always looks at the
-// same wall.
+// Small fidelity (ours): 4, 5, 6, 7 cells a side, one to four blocks of a cell each, a goal that fills a cell and is
+// reached in it. A visible goal is to be seen from the cells beside it alone, and only until it has been found
+// (sought_goal.hpp); what is done there, and by what one knows the way, is that of all rooms with a goal.
 //
 // There, blocks stand elsewhere in each episode: where they stood alike, two arenas were all that was ever seen in
 // training, and were learnt by heart (docs/decisions/0044). The four walls have a colour each, and walls and light are
@@ -37,6 +35,7 @@
 #include "engram/task/explorer.hpp"
 #include "engram/task/first_person.hpp"
 #include "engram/task/grid_path.hpp"
+#include "engram/task/sought_goal.hpp"
 #include "engram/task/suite_level.hpp"
 
 namespace engram {
@@ -62,13 +61,15 @@ struct goal_arena {
     static constexpr bool uses_stimuli = false;
     static constexpr std::array reads{"fidelity"};
     static constexpr int body = cell_length / 4, clear = 3 * cell_length / 4;
-    static constexpr int block_capacity = 10, first_block_skin = 2;
+    static constexpr int block_capacity = 10, first_block_skin = 2, first_side_skin = 12;
 
     goal_arena_level level;
     philox random;
     scale size;
     std::int32_t time, goal_x, goal_y;
-    std::int32_t turned, found;  // at small fidelity: quarter turns of the arena; 1: at the goal, to be put elsewhere
+    std::int32_t turned;  // quarters; 0 at paper fidelity
+    goal_state found;     // unknown throughout at paper fidelity
+    std::uint8_t unused[3];
     pose who;
     room place;
 
@@ -80,7 +81,7 @@ struct goal_arena {
         task_info info{.name = name, .observation = view_shape(options), .actions = walking_actions};
         info.seeks_goal = true;
         info.has_explorer = !pace::paper_fidelity(options);
-        info.revision = revision_of(options, Buildings ? 4 : 3);
+        info.revision = revision_of(options, Buildings ? 5 : 3);
         const int longest = time_limit(options);
         for (const auto& each : suite_levels)
             info.add_level({each.name, 0, std::numeric_limits<float>::quiet_NaN(), longest, each.further});
@@ -116,8 +117,7 @@ struct goal_arena {
         made.skins[0] = {pattern::checks, 1, {92, 130, 80}, {104, 142, 90}, 0};
         made.skins[1] = {pattern::plain, 1, {176, 170, 160}, {}, 0};
         if (whole) {
-            constexpr colour paints[] = {{220, 40, 40}, {250, 220, 60}, {50, 90, 230}, {40, 180, 70}};
-            for (int i = 0; i < 4; ++i) made.skins[12 + i] = {pattern::plain, 1, paints[i], {}, 0};
+            for (int i = 0; i < room_sides; ++i) made.skins[first_side_skin + i] = side_paint(i);
             made.above = {};
             made.above.sun_heading = static_cast<std::uint16_t>(turned * (full_turn / 4));
             made.wall_height = 3 * cell_length / 2;
@@ -134,7 +134,7 @@ struct goal_arena {
         for (int y = 0; y < side; ++y)
             for (int x = 0; x < side; ++x)
                 if (x == 0 || y == 0 || x == side - 1 || y == side - 1)
-                    put(x, y, !whole ? 1 : y == 0 ? 12 : x == side - 1 ? 13 : y == side - 1 ? 14 : 15);
+                    put(x, y, !whole ? 1 : first_side_skin + (y == 0 ? 0 : x == side - 1 ? 1 : y == side - 1 ? 2 : 3));
         if constexpr (Buildings)
             for (int i = 0; i < block_capacity; ++i) {
                 const arena_block b = whole ? arena_block{} : block(s, i);
@@ -151,8 +151,8 @@ struct goal_arena {
 
     ENGRAM_HD_CALL void reset() {
         size = level.base.draw(random);
-        time = found = 0;
-        turned = whole() ? random.below(4) : 0;
+        time = 0, found = goal_state::unknown;
+        turned = whole() ? random.below(room_sides) : 0;
         place = arena(size, whole(), turned);
         if (Buildings && whole()) scatter_blocks();
         draw_goal();
@@ -161,25 +161,21 @@ struct goal_arena {
     }
 
     ENGRAM_HD_CALL outcome step(int action) {
-        const bool rests = found == 1;
+        const bool rests = found == goal_state::reached;
         const bool reached = !rests && walk_to_goal(level.step, place, who, action, body, goal_x, goal_y, level.reach);
-        found = whole() && reached;
+        if (whole()) found = after_step(found, reached);
         if (rests || (reached && !whole())) spawn();
         return {reached ? 1.0f : 0.0f, ++time >= level.limit};
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        if (!hides_goal() && !found) return draw_frame(place, who, through(), {}, pixels);
+        if (!hides_goal() && found != goal_state::reached) return draw_frame(place, who, through(), {}, pixels);
         room spare;
         view(spare).draw(pixels);
     }
     /// The frame that observe() draws.
     ENGRAM_HD room_view view(room& spare) const {
-        const bool hidden = hides_goal(), other = hidden || found;
-        if (other) spare = place;
-        if (hidden) spare.objects_used = 0, spare.objects[0] = {};
-        if (found) spare.skins[0] = {pattern::plain, 1, {255, 40, 170}, {}, 0};
-        return {other ? &spare : &place, who, through()};
+        return {&room_with_goal(place, spare, hides_goal(), found == goal_state::reached), who, through()};
     }
 
     /// Nothing is asked of the agent that could be right or wrong.
@@ -191,12 +187,12 @@ struct goal_arena {
     /// It is known where the goal can be, but neither where it is nor where blocks stand. Small fidelity alone.
     int explore(explored& all) const {
         look(place, who, through(), all.seen);
-        // A cell is searched by standing there, or, where goals are visible, before it.
+        // A cell is searched by standing there, or, where a goal would be seen, before it.
         const int x = who.x >> 16, y = who.y >> 16;
         all.searched.at(x, y) = true;
         const int quarter = who.heading / (full_turn / 4);
         constexpr int across[] = {1, 0, -1, 0}, down[] = {0, 1, 0, -1};
-        if (Visible && place.inside(x + across[quarter], y + down[quarter]))
+        if (Visible && found == goal_state::unknown && place.inside(x + across[quarter], y + down[quarter]))
             all.searched.at(x + across[quarter], y + down[quarter]) = true;
         const int gx = goal_x >> 16, gy = goal_y >> 16;
         all.goal = all.goal || all.searched.at(gx, gy);
@@ -223,13 +219,13 @@ struct goal_arena {
         const int far = (side_of(size, whole()) + 2) * cell_length;
         const auto inside = [&](int p) { return p >= 0 && p < far; };
         if (!drawn || !inside(goal_x) || !inside(goal_y) || !inside(who.x) || !inside(who.y) || who.heading < 0 ||
-            who.heading >= full_turn || turned < 0 || turned >= (whole() ? 4 : 1))
+            who.heading >= full_turn || turned < 0 || turned >= (whole() ? room_sides : 1) || !found_fits())
             return false;
         goal_arena again = *this;
         again.place = arena(size, whole(), turned);
         if (whole() && !again.take_blocks(place)) return false;
-        if (!level.step.fits(who) || found != (whole() && within_reach(who, goal_x, goal_y, level.reach)) ||
-            !again.goal_fits(goal_x, goal_y) || (whole() && (goal_x == far / 2 || goal_y == far / 2)) ||
+        if (!level.step.fits(who) || !again.goal_fits(goal_x, goal_y) ||
+            (whole() && (goal_x == far / 2 || goal_y == far / 2)) ||
             ((goal_x > far / 2) == (goal_y > far / 2)) == (level.base.holdout == 1))
             return false;
         if constexpr (Visible) again.place.put(oval());
@@ -243,12 +239,19 @@ private:
     }
     ENGRAM_HD lens through() const { return view_lens(level.step, level.height, level.width); }
     ENGRAM_HD bool whole() const { return level.step.whole != 0; }
-    /// At small fidelity a goal is to be seen from the four cells beside it: whoever does not remember has to search.
-    /// Seen from eight, an agent without a memory came half of the way.
-    ENGRAM_HD bool hides_goal() const { return Visible && whole() && !within_reach(who, goal_x, goal_y, cell_length); }
+    /// At small fidelity a goal that has not been found is to be seen from the four cells beside it.
+    ENGRAM_HD bool hides_goal() const {
+        return Visible && whole() && (found != goal_state::unknown || !within_reach(who, goal_x, goal_y, cell_length));
+    }
+    /// Whether what has come of the goal can be of this body.
+    bool found_fits() const {
+        if (!whole()) return found == goal_state::unknown;
+        return found <= goal_state::known &&
+               (found == goal_state::reached) == within_reach(who, goal_x, goal_y, level.reach);
+    }
 
     /// Blocks of the small fidelity, a cell each.
-    ENGRAM_HD static int block_count(scale s) { return Buildings ? 2 + static_cast<int>(s) : 0; }
+    ENGRAM_HD static int block_count(scale s) { return Buildings ? 1 + static_cast<int>(s) : 0; }
 
     /// Blocks on cells drawn at random, none beside the wall. One that would part the ground is drawn again.
     ENGRAM_HD_CALL void scatter_blocks() {
@@ -353,7 +356,7 @@ private:
             who.x = x, who.y = y;
             if (!within_reach(who, goal_x, goal_y, level.reach)) break;
         }
-        who.heading = whole() ? (3 + turned) % 4 * (full_turn / 4) : random.below(full_turn);
+        who.heading = whole() ? first_side(turned) : random.below(full_turn);
     }
 
     /// The goal as it is seen: it floats, and touches a body that comes within reach.

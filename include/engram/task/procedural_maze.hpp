@@ -19,9 +19,8 @@
 // Small fidelity (ours): 7 x 7, 9 x 7, 9 x 9, 11 x 9 cells (small, interpolate, large, extrapolate), 2, 3, 3, 4 rooms
 // up to 3 cells long, and three of four walls between two nodes opened that need not be: who knows where the goal is
 // gets there by going that way. It is in the rows north of the middle for train stimuli, south of it for holdout
-// stimuli, nearly fills its cell, and is to be seen from the eight cells around it alone. The rest is as in the arenas
-// of goal_arena.hpp: outer walls have a colour for each side, they and the light are turned in each episode, who is put
-// elsewhere looks at the same wall, and who has found the goal stands there for one agent step more, on magenta ground.
+// stimuli, nearly fills its cell, and is to be seen from the eight cells around it alone, until it has been found. What
+// is done there, and the outer walls, are those of all rooms with a goal (sought_goal.hpp).
 // The walls within are plain, a hue for each area, and nothing else stands there. A goal pays 1: the learners' costs
 // are those of the arenas, and with rewards of 10 much less of the task is learnt (docs/decisions/0045). What is new at
 // holdout is the size of the maze.
@@ -37,6 +36,7 @@
 #include "engram/task/first_person.hpp"
 #include "engram/task/grid_path.hpp"
 #include "engram/task/maze_generator.hpp"
+#include "engram/task/sought_goal.hpp"
 #include "engram/task/suite_level.hpp"
 
 namespace engram {
@@ -63,7 +63,7 @@ struct procedural_maze {
     room place;
     std::uint8_t spawn_count;
     maze_cell goal, spawns[maze_generator::spawn_capacity];
-    std::uint8_t found;      // at small fidelity, 1: at the goal, to be put elsewhere
+    goal_state found;        // unknown throughout at paper fidelity
     std::uint8_t turned;     // quarters by which the outer walls and the light are turned; 0 at paper fidelity
     std::uint8_t unused[5];  // keeps the state free of padding
 
@@ -72,7 +72,7 @@ struct procedural_maze {
             .name = "visible_goal_procedural_maze", .observation = view_shape(options), .actions = walking_actions};
         info.seeks_goal = true;
         info.has_explorer = !pace::paper_fidelity(options);
-        info.revision = revision_of(options, 4);
+        info.revision = revision_of(options, 5);
         const int longest = time_limit(options);
         for (const auto& each : suite_levels)
             info.add_level({each.name, 0, std::numeric_limits<float>::quiet_NaN(), longest, each.further});
@@ -111,8 +111,8 @@ struct procedural_maze {
 
     ENGRAM_HD_CALL void reset() {
         size = level.base.draw(random);
-        time = found = 0;
-        turned = static_cast<std::uint8_t>(level.step.whole ? random.below(4) : 0);
+        time = 0, found = goal_state::unknown;
+        turned = static_cast<std::uint8_t>(level.step.whole ? random.below(room_sides) : 0);
         place = room{};
         const maze_generator made(place, recipe(size, level.step.whole), random);
         spawn_count = static_cast<std::uint8_t>(made.spawn_count());
@@ -124,27 +124,23 @@ struct procedural_maze {
     }
 
     ENGRAM_HD_CALL outcome step(int action) {
-        const bool rests = found == 1;
+        const bool rests = found == goal_state::reached;
         const bool reached =
             !rests && walk_to_goal(level.step, place, who, action, body, centre(goal.x), centre(goal.y), reach);
-        found = level.step.whole && reached;
+        if (level.step.whole) found = after_step(found, reached);
         if (rests || (reached && !level.step.whole)) spawn();
         const float pays = level.step.whole ? 1.0f : 10.0f;
         return {reached ? pays : 0.0f, ++time >= level.limit};
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        if (!hides_goal() && !found) return draw_frame(place, who, through(), {}, pixels);
+        if (!hides_goal() && found != goal_state::reached) return draw_frame(place, who, through(), {}, pixels);
         room spare;
         view(spare).draw(pixels);
     }
     /// The frame that observe() draws.
     ENGRAM_HD room_view view(room& spare) const {
-        const bool hidden = hides_goal(), other = hidden || found;
-        if (other) spare = place;
-        if (hidden) spare.objects_used = 0, spare.objects[0] = {};
-        if (found) spare.skins[0] = {pattern::plain, 1, {255, 40, 170}, {}, 0};
-        return {other ? &spare : &place, who, through()};
+        return {&room_with_goal(place, spare, hides_goal(), found == goal_state::reached), who, through()};
     }
 
     /// Nothing is asked of the agent that could be right or wrong.
@@ -162,7 +158,8 @@ struct procedural_maze {
         for (int y = 0; y < place.height; ++y)
             for (int x = 0; x < place.width; ++x) {
                 all.seen.at(x, y) = all.seen.at(x, y) || now.seen.at(x, y);
-                all.searched.at(x, y) = all.searched.at(x, y) || (now.seen.at(x, y) && beside(x, y));
+                all.searched.at(x, y) =
+                    all.searched.at(x, y) || (now.seen.at(x, y) && near(x, y, found == goal_state::unknown));
             }
         all.goal = all.goal || all.searched.at(goal.x, goal.y);
         const auto passable = [&](int x, int y) { return !all.seen.at(x, y) || !place.at(x, y).solid(); };
@@ -179,7 +176,8 @@ struct procedural_maze {
                                                                     : size == level.base.size;
         const maze_recipe made = recipe(size, level.step.whole);
         if (!drawn || !place.valid() || place.width != made.width || place.height != made.height ||
-            place.pictures_used != 0 || place.wall_height != cell_length || turned >= (level.step.whole ? 4 : 1))
+            place.pictures_used != 0 || place.wall_height != cell_length ||
+            turned >= (level.step.whole ? room_sides : 1))
             return false;
         for (int y = 0; y < place.height; ++y)
             for (int x = 0; x < place.width; ++x) {
@@ -193,7 +191,9 @@ struct procedural_maze {
                     spawn_count <= maze_generator::spawn_capacity;
         for (int i = 0; good && i < spawn_count; ++i) good = free(spawns[i]);
         for (int i = 0; good && i < place.objects_used; ++i) good = place.objects[i].solid == 0;
-        good = good && found == (level.step.whole && within_reach(who, centre(goal.x), centre(goal.y), reach));
+        const bool there = within_reach(who, centre(goal.x), centre(goal.y), reach);
+        good = good && (level.step.whole ? found <= goal_state::known && (found == goal_state::reached) == there
+                                         : found == goal_state::unknown);
         return good && level.step.fits(who) && who.x >= 0 && who.x < place.width * cell_length && who.y >= 0 &&
                who.y < place.height * cell_length && who.heading >= 0 && who.heading < full_turn &&
                !collides(place, who.x, who.y, body);
@@ -226,27 +226,29 @@ private:
     }
     /// Nothing but these and the light tells the direction.
     ENGRAM_HD_CALL void paint_sides() {
-        constexpr colour paints[] = {{220, 40, 40}, {250, 220, 60}, {50, 90, 230}, {40, 180, 70}};
         constexpr int first = 1 + areas * areas;  // of their skins
-        for (int i = 0; i < 4; ++i) place.skins[first + i] = {pattern::plain, 1, paints[i], {}, 0};
+        for (int i = 0; i < room_sides; ++i) place.skins[first + i] = side_paint(i);
         place.above.sun_heading = static_cast<std::uint16_t>(turned * (full_turn / 4));
         for (int y = 0; y < place.height; ++y)
             for (int x = 0; x < place.width; ++x) {
                 if (!on_edge(x, y)) continue;
                 const int side = y == 0 ? 0 : x == place.width - 1 ? 1 : y == place.height - 1 ? 2 : 3;
-                place.at(x, y).skin = static_cast<std::uint8_t>(first + (side + 4 - turned) % 4);
+                place.at(x, y).skin = static_cast<std::uint8_t>(first + (side + room_sides - turned) % room_sides);
             }
     }
     ENGRAM_HD bool on_edge(int x, int y) const {
         return x == 0 || y == 0 || x == place.width - 1 || y == place.height - 1;
     }
 
-    /// Whether a cell is the body's or one of the eight around it.
-    ENGRAM_HD bool beside(int x, int y) const {
+    /// Whether a cell is so many cells from the body's at the most, along each axis.
+    ENGRAM_HD bool near(int x, int y, int cells) const {
         const int across = (who.x >> 16) - x, down = (who.y >> 16) - y;
-        return across * across <= 1 && down * down <= 1;
+        return across * across <= cells * cells && down * down <= cells * cells;
     }
-    ENGRAM_HD bool hides_goal() const { return level.step.whole && !beside(goal.x, goal.y); }
+    /// At small fidelity a goal that has not been found is to be seen from the eight cells around it.
+    ENGRAM_HD bool hides_goal() const {
+        return level.step.whole && (found != goal_state::unknown || !near(goal.x, goal.y, 1));
+    }
 
     ENGRAM_HD int area(int x, int y) const { return y * areas / place.height * areas + x * areas / place.width; }
 
@@ -301,7 +303,7 @@ private:
         int chosen = random.below(free);
         for (int i = 0; i < spawn_count; ++i)
             if (!(spawns[i] == goal) && chosen-- == 0) who.x = centre(spawns[i].x), who.y = centre(spawns[i].y);
-        who.heading = level.step.whole ? (3 + turned) % 4 * (full_turn / 4) : random.below(full_turn);
+        who.heading = level.step.whole ? first_side(turned) : random.below(full_turn);
     }
 };
 
