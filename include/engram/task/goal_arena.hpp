@@ -15,8 +15,8 @@
 // told where there is nothing else.
 //
 // Small fidelity (ours): 4, 5, 6, 7 cells a side, one to four blocks of a cell each, a goal that fills a cell and is
-// reached in it. A visible goal is to be seen from the cells beside it alone, and only until it has been found
-// (sought_goal.hpp); what is done there, and by what one knows the way, is that of all rooms with a goal.
+// reached in it. A visible goal is to be seen until it has been found (sought_goal.hpp); what is done there, and by
+// what one knows the way, is that of all rooms with a goal.
 //
 // There, blocks stand elsewhere in each episode: where they stood alike, two arenas were all that was ever seen in
 // training, and were learnt by heart (docs/decisions/0044). The four walls have a colour each, and walls and light are
@@ -186,14 +186,16 @@ struct goal_arena {
 
     /// It is known where the goal can be, but neither where it is nor where blocks stand. Small fidelity alone.
     int explore(explored& all) const {
-        look(place, who, through(), all.seen);
-        // A cell is searched by standing there, or, where a goal would be seen, before it.
-        const int x = who.x >> 16, y = who.y >> 16;
-        all.searched.at(x, y) = true;
-        const int quarter = who.heading / (full_turn / 4);
-        constexpr int across[] = {1, 0, -1, 0}, down[] = {0, 1, 0, -1};
-        if (Visible && found == goal_state::unknown && place.inside(x + across[quarter], y + down[quarter]))
-            all.searched.at(x + across[quarter], y + down[quarter]) = true;
+        explored now;
+        look(place, who, through(), now.seen);
+        // A cell is searched by standing there, or, where the goal would be seen, by seeing it.
+        const bool shows = Visible && found == goal_state::unknown;
+        for (int y = 0; y < place.height; ++y)
+            for (int x = 0; x < place.width; ++x) {
+                all.seen.at(x, y) = all.seen.at(x, y) || now.seen.at(x, y);
+                all.searched.at(x, y) = all.searched.at(x, y) || (shows && now.seen.at(x, y));
+            }
+        all.searched.at(who.x >> 16, who.y >> 16) = true;
         const int gx = goal_x >> 16, gy = goal_y >> 16;
         all.goal = all.goal || all.searched.at(gx, gy);
         const int last = side_of(size, true) + 1, odd = last % 2 == 0;
@@ -239,10 +241,7 @@ private:
     }
     ENGRAM_HD lens through() const { return view_lens(level.step, level.height, level.width); }
     ENGRAM_HD bool whole() const { return level.step.whole != 0; }
-    /// At small fidelity a goal that has not been found is to be seen from the four cells beside it.
-    ENGRAM_HD bool hides_goal() const {
-        return Visible && whole() && (found != goal_state::unknown || !within_reach(who, goal_x, goal_y, cell_length));
-    }
+    ENGRAM_HD bool hides_goal() const { return Visible && found != goal_state::unknown; }
     /// Whether what has come of the goal can be of this body.
     bool found_fits() const {
         if (!whole()) return found == goal_state::unknown;

@@ -3,8 +3,8 @@
 
 // What rooms share in which a goal is looked for, found, and found again (facts 2.5), at small fidelity (ours).
 //
-// A goal is seen from near by until it has been found, and not any more after that: in so small a room one look would
-// find it again, and an agent without a memory came two thirds of the way (docs/decisions/0047). Who has found it
+// A visible goal is seen until it has been found, and not any more in that episode: in so small a room who walks on
+// sees it again soon, and an agent without a memory came two thirds of the way (docs/decisions/0047). Who has found it
 // stands there for one agent step more, on magenta ground, and so sees the place from it with the reward. Outer walls
 // have a colour for each side and are turned in each episode; who is put elsewhere looks at the wall of the first.
 
