@@ -14,7 +14,7 @@
 // the blocks, the same in every episode of a size; sun and hills, the same in every episode, by which direction can be
 // told where there is nothing else.
 //
-// Small fidelity (ours): 4, 5, 6, 7 cells a side, one to four blocks of a cell each, a goal that fills a cell and is
+// Small fidelity (ours): 4, 5, 6, 7 cells a side, two to five blocks of a cell each, a goal that fills a cell and is
 // reached in it. A visible goal is to be seen until it has been found (sought_goal.hpp); what is done there, and by
 // what one knows the way, is that of all rooms with a goal.
 //
@@ -81,7 +81,7 @@ struct goal_arena {
         task_info info{.name = name, .observation = view_shape(options), .actions = walking_actions};
         info.seeks_goal = true;
         info.has_explorer = !pace::paper_fidelity(options);
-        info.revision = revision_of(options, Buildings ? 5 : 3);
+        info.revision = revision_of(options, Visible ? 5 : Buildings ? 4 : 3);
         const int longest = time_limit(options);
         for (const auto& each : suite_levels)
             info.add_level({each.name, 0, std::numeric_limits<float>::quiet_NaN(), longest, each.further});
@@ -250,7 +250,7 @@ private:
     }
 
     /// Blocks of the small fidelity, a cell each.
-    ENGRAM_HD static int block_count(scale s) { return Buildings ? 1 + static_cast<int>(s) : 0; }
+    ENGRAM_HD static int block_count(scale s) { return Buildings ? 2 + static_cast<int>(s) : 0; }
 
     /// Blocks on cells drawn at random, none beside the wall. One that would part the ground is drawn again.
     ENGRAM_HD_CALL void scatter_blocks() {

@@ -288,7 +288,7 @@ private:
             // In three of four episodes of training all rests: what is asked is learnt there first.
             const bool holdout = level.base.holdout != 0, rest = random.below(4) != 0;
             const auto draw = [&] {
-                return draw_motion_path(random, holdout, rest ? 1 : 1 + random.below(motion_looks));
+                return draw_motion_path(random, holdout, rest ? 1 : motion_looks - random.below(2));
             };
             do look[0] = draw(), look[1] = draw(), changed = draw();
             while (!paths_differ());
