@@ -31,7 +31,7 @@
 //            had four looks, which show all of a path (motion_pattern.hpp), from its beginning; paths stand upright
 //            along the way through the rooms, so that each place is another one in the frame, and are drawn anew in
 //            training, where in three of four episodes all rests. No two blocks, nor what one does in both rooms if it
-//            differs, are alike at more than one look. Colours are not held out
+//            differs, are alike at more than one look. Colours are those of training
 //
 // Colours are seen in a light of the episode's (suite_colours.hpp).
 
@@ -118,7 +118,7 @@ struct spot_the_difference {
         odd = random.below(count);
         draw_looks();
         draw_spots();
-        paint = random.below(paints());
+        paint = random.below(difference_colours);
         shade = level.time.whole ? 1 + random.below(1 << 30) : 0;
         who = level.plan.start();
         if (Kind == difference::basic && level.time.whole) who.heading = random.below(4) * (full_turn / 4);
@@ -184,9 +184,9 @@ struct spot_the_difference {
         const spot_diff_plan& plan = level.plan;
         bool good = frame >= 0 && frame < level.limit && frame % (level.time.ticks * level.time.frames) == 0 &&
                     delay >= 0 && delay <= 15 * frames_per_second && count >= 2 && count <= (multi ? capacity : 2) &&
-                    odd >= 0 && odd < count && changed >= 0 && changed < looks() && paint >= 0 && paint < paints() &&
-                    (shade > 0) == (level.time.whole != 0) && shade >= 0 && now >= passage::first_room &&
-                    now <= passage::second_room;
+                    odd >= 0 && odd < count && changed >= 0 && changed < looks() && paint >= 0 &&
+                    paint < difference_colours && (shade > 0) == (level.time.whole != 0) && shade >= 0 &&
+                    now >= passage::first_room && now <= passage::second_room;
         for (int i = 0; good && i < capacity; ++i)
             good = look[i] >= 0 && look[i] < looks() && spot[i] >= 0 && spot[i] < rim_places;
         if (good && moves_by_looks()) {
@@ -268,9 +268,6 @@ private:
         return (now == passage::first_room || in_second_room(body)) && looked() < motion_looks - 1;
     }
 
-    /// How many colours moving blocks can have. What is held out of them are paths (errata M10): at small fidelity each
-    /// level has the colours of both splits.
-    ENGRAM_HD int paints() const { return moves_by_looks() ? 2 * difference_colours : difference_colours; }
     ENGRAM_HD int looks() const {
         if (moves_by_looks()) return motion_paths;
         return Kind == difference::motion ? motions_per_split : difference_colours;
@@ -360,8 +357,8 @@ private:
         thing.form = shape::box;
         thing.solid = !second && Kind != difference::motion;  // a body has to get near enough to touch
         const int named = Kind == difference::motion ? paint : seen;
-        const bool held_out = moves_by_looks() ? named >= difference_colours : level.base.holdout != 0;
-        thing.paint = difference_colour(held_out, named % difference_colours);
+        // Of moving blocks paths are held out, not colours (errata M10).
+        thing.paint = difference_colour(level.base.holdout && !moves_by_looks(), named);
         if (shade) thing.paint = shade_of(thing.paint, shade, named);
         thing.tag = static_cast<std::uint8_t>(i);
         if (moves_by_looks()) {
