@@ -30,7 +30,7 @@
 //   motion   where the basic ones stand; a body looks ahead throughout, and is held where it enters a room until it has
 //            had four looks, which show all of a path (motion_pattern.hpp), from its beginning; paths stand upright
 //            along the way through the rooms, so that each place is another one in the frame, and are drawn anew in
-//            training, where in three of four episodes all rests. No two blocks, nor what one does in both rooms if it
+//            training, where in seven of eight episodes all rests. No two blocks, nor what one does in both rooms if it
 //            differs, are alike at more than one look. Colours are those of training
 //
 // Colours are seen in a light of the episode's (suite_colours.hpp).
@@ -282,8 +282,8 @@ private:
     ENGRAM_HD_CALL void draw_looks() {
         for (int i = 0; i < capacity; ++i) look[i] = 0;
         if (moves_by_looks()) {
-            // In three of four episodes of training all rests: what is asked is learnt there first.
-            const bool holdout = level.base.holdout != 0, rest = random.below(4) != 0;
+            // In seven of eight episodes of training all rests: what is asked is learnt there first.
+            const bool holdout = level.base.holdout != 0, rest = random.below(8) != 0;
             const auto draw = [&] {
                 return draw_motion_path(random, holdout, rest ? 1 : motion_looks - random.below(2));
             };
