@@ -67,9 +67,9 @@ struct goal_arena {
     philox random;
     scale size;
     std::int32_t time, goal_x, goal_y;
-    std::int32_t turned;  // quarters; 0 at paper fidelity
-    goal_state found;     // unknown throughout at paper fidelity
-    std::uint8_t unused[3];
+    std::int32_t turned;     // quarters; 0 at paper fidelity
+    goal_state found;        // unknown throughout at paper fidelity
+    std::uint8_t unused[3];  // keeps the state free of padding
     pose who;
     room place;
 
@@ -134,7 +134,7 @@ struct goal_arena {
         for (int y = 0; y < side; ++y)
             for (int x = 0; x < side; ++x)
                 if (x == 0 || y == 0 || x == side - 1 || y == side - 1)
-                    put(x, y, !whole ? 1 : first_side_skin + (y == 0 ? 0 : x == side - 1 ? 1 : y == side - 1 ? 2 : 3));
+                    put(x, y, !whole ? 1 : first_side_skin + side_at(x, y, side, side));
         if constexpr (Buildings)
             for (int i = 0; i < block_capacity; ++i) {
                 const arena_block b = whole ? arena_block{} : block(s, i);
@@ -169,14 +169,12 @@ struct goal_arena {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        if (!hides_goal() && found != goal_state::reached) return draw_frame(place, who, through(), {}, pixels);
+        if (found == goal_state::unknown) return draw_frame(place, who, through(), {}, pixels);
         room spare;
         view(spare).draw(pixels);
     }
     /// The frame that observe() draws.
-    ENGRAM_HD room_view view(room& spare) const {
-        return {&room_with_goal(place, spare, hides_goal(), found == goal_state::reached), who, through()};
-    }
+    ENGRAM_HD room_view view(room& spare) const { return {&room_with_goal(place, spare, found), who, through()}; }
 
     /// Nothing is asked of the agent that could be right or wrong.
     std::optional<trial_event> event() const { return std::nullopt; }
@@ -221,7 +219,8 @@ struct goal_arena {
         const int far = (side_of(size, whole()) + 2) * cell_length;
         const auto inside = [&](int p) { return p >= 0 && p < far; };
         if (!drawn || !inside(goal_x) || !inside(goal_y) || !inside(who.x) || !inside(who.y) || who.heading < 0 ||
-            who.heading >= full_turn || turned < 0 || turned >= (whole() ? room_sides : 1) || !found_fits())
+            who.heading >= full_turn || turned < 0 || turned >= (whole() ? room_sides : 1) ||
+            !can_be(found, whole(), within_reach(who, goal_x, goal_y, level.reach)))
             return false;
         goal_arena again = *this;
         again.place = arena(size, whole(), turned);
@@ -241,13 +240,6 @@ private:
     }
     ENGRAM_HD lens through() const { return view_lens(level.step, level.height, level.width); }
     ENGRAM_HD bool whole() const { return level.step.whole != 0; }
-    ENGRAM_HD bool hides_goal() const { return Visible && found != goal_state::unknown; }
-    /// Whether what has come of the goal can be of this body.
-    bool found_fits() const {
-        if (!whole()) return found == goal_state::unknown;
-        return found <= goal_state::known &&
-               (found == goal_state::reached) == within_reach(who, goal_x, goal_y, level.reach);
-    }
 
     /// Blocks of the small fidelity, a cell each.
     ENGRAM_HD static int block_count(scale s) { return Buildings ? 2 + static_cast<int>(s) : 0; }

@@ -133,14 +133,12 @@ struct procedural_maze {
     }
 
     ENGRAM_HD_CALL void observe(const float*, float* pixels) const {
-        if (!hides_goal() && found != goal_state::reached) return draw_frame(place, who, through(), {}, pixels);
+        if (found == goal_state::unknown) return draw_frame(place, who, through(), {}, pixels);
         room spare;
         view(spare).draw(pixels);
     }
     /// The frame that observe() draws.
-    ENGRAM_HD room_view view(room& spare) const {
-        return {&room_with_goal(place, spare, hides_goal(), found == goal_state::reached), who, through()};
-    }
+    ENGRAM_HD room_view view(room& spare) const { return {&room_with_goal(place, spare, found), who, through()}; }
 
     /// Nothing is asked of the agent that could be right or wrong.
     std::optional<trial_event> event() const { return std::nullopt; }
@@ -157,7 +155,7 @@ struct procedural_maze {
         for (int y = 0; y < place.height; ++y)
             for (int x = 0; x < place.width; ++x) {
                 all.seen.at(x, y) = all.seen.at(x, y) || now.seen.at(x, y);
-                all.searched.at(x, y) = all.searched.at(x, y) || (now.seen.at(x, y) && !hides_goal());
+                all.searched.at(x, y) = all.searched.at(x, y) || (now.seen.at(x, y) && found == goal_state::unknown);
             }
         all.searched.at(who.x >> 16, who.y >> 16) = true;
         all.goal = all.goal || all.searched.at(goal.x, goal.y);
@@ -190,9 +188,7 @@ struct procedural_maze {
                     spawn_count <= maze_generator::spawn_capacity;
         for (int i = 0; good && i < spawn_count; ++i) good = free(spawns[i]);
         for (int i = 0; good && i < place.objects_used; ++i) good = place.objects[i].solid == 0;
-        const bool there = within_reach(who, centre(goal.x), centre(goal.y), reach);
-        good = good && (level.step.whole ? found <= goal_state::known && (found == goal_state::reached) == there
-                                         : found == goal_state::unknown);
+        good = good && can_be(found, level.step.whole != 0, within_reach(who, centre(goal.x), centre(goal.y), reach));
         return good && level.step.fits(who) && who.x >= 0 && who.x < place.width * cell_length && who.y >= 0 &&
                who.y < place.height * cell_length && who.heading >= 0 && who.heading < full_turn &&
                !collides(place, who.x, who.y, body);
@@ -231,15 +227,13 @@ private:
         for (int y = 0; y < place.height; ++y)
             for (int x = 0; x < place.width; ++x) {
                 if (!on_edge(x, y)) continue;
-                const int side = y == 0 ? 0 : x == place.width - 1 ? 1 : y == place.height - 1 ? 2 : 3;
+                const int side = side_at(x, y, place.width, place.height);
                 place.at(x, y).skin = static_cast<std::uint8_t>(first + (side + room_sides - turned) % room_sides);
             }
     }
     ENGRAM_HD bool on_edge(int x, int y) const {
         return x == 0 || y == 0 || x == place.width - 1 || y == place.height - 1;
     }
-
-    ENGRAM_HD bool hides_goal() const { return found != goal_state::unknown; }
 
     ENGRAM_HD int area(int x, int y) const { return y * areas / place.height * areas + x * areas / place.width; }
 

@@ -28,17 +28,28 @@ ENGRAM_HD constexpr goal_state after_step(goal_state before, bool reached) {
     return reached ? goal_state::reached : before == goal_state::reached ? goal_state::known : before;
 }
 
-/// The room as it is seen, `spare` where that is not the room itself: without what can be walked through if the goal is
-/// hidden, on magenta ground if it has been reached.
-ENGRAM_HD_CALL const room& room_with_goal(const room& place, room& spare, bool hidden, bool reached) {
-    if (!hidden && !reached) return place;
+/// Whether a goal's state can be so; `there`: the body is within its reach. At paper fidelity it stays unknown.
+ENGRAM_HD constexpr bool can_be(goal_state found, bool small_fidelity, bool there) {
+    if (!small_fidelity) return found == goal_state::unknown;
+    return found <= goal_state::known && (found == goal_state::reached) == there;
+}
+
+/// The room as it is seen, `spare` once the goal has been found: without objects, of which the goal is the only one,
+/// and on magenta ground where it has been reached.
+ENGRAM_HD_CALL const room& room_with_goal(const room& place, room& spare, goal_state found) {
+    if (found == goal_state::unknown) return place;
     spare = place;
-    if (hidden) spare.objects_used = 0, spare.objects[0] = {};
-    if (reached) spare.skins[0] = {pattern::plain, 1, {255, 40, 170}, {}, 0};
+    spare.objects_used = 0, spare.objects[0] = {};
+    if (found == goal_state::reached) spare.skins[0] = {pattern::plain, 1, {255, 40, 170}, {}, 0};
     return spare;
 }
 
 constexpr int room_sides = 4;
+
+/// The side of the outer wall that a cell is in: north, east, south, west.
+ENGRAM_HD constexpr int side_at(int x, int y, int width, int height) {
+    return y == 0 ? 0 : x == width - 1 ? 1 : y == height - 1 ? 2 : 3;
+}
 
 /// The paint of an outer wall: north, east, south, west where nothing is turned.
 ENGRAM_HD_CALL texture side_paint(int side) {
