@@ -103,7 +103,7 @@ inline constexpr std::array<small_row, 12> small_rows{{
     {"spot_diff_passive", "3000000", "0.95", "20", "16,32", "false", "0.001"},
     {"spot_diff_multi", "5000000", "0.95", "20", "16,32", "false", "0.001"},
     {"spot_diff_motion", "4000000", "0.95", "20", "16,32", "false", "0.001"},
-    {"visible_goal_procedural_maze", "4000000", "0.9", "20", "16,32", "false", "0.001"},
+    {"visible_goal_procedural_maze", "5000000", "0.9", "20", "16,32", "false", "0.001"},
     {"visible_goal_with_buildings", "4000000", "0.9", "20", "16,32", "false", "0.001"},
     {"invisible_goal_with_buildings", "4000000", "0.9", "20", "16,32", "false", "0.001"},
     {"invisible_goal_empty_arena", "3000000", "0.9", "20", "16,32", "false", "0.001"},
