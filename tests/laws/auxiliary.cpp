@@ -35,7 +35,9 @@ TEST_CASE("an auxiliary loss changes no output and adds parameters of its own; t
         return std::tuple{std::vector<double>(y.data, y.data + 24), p.losses(),
                           std::vector<double>(p.gradient().begin(), p.gradient().end())};
     };
-    const auto [logits, losses, gradient] = run(a);
+    const auto of_none = run(a);
+    const auto &logits = std::get<0>(of_none), &gradient = std::get<2>(of_none);
+    const auto& losses = std::get<1>(of_none);
     CHECK(losses.size() == 3);
     const auto compare = [&](const auto& b, std::size_t parameters, std::size_t terms) {
         REQUIRE(b.store->entries().size() == a.store->entries().size() + parameters);

@@ -46,7 +46,7 @@ TEST_CASE("each change of a small task is another revision; the paper fidelity i
                                              {"visible_goal_with_buildings", 5},
                                              {"invisible_goal_with_buildings", 4},
                                              {"invisible_goal_empty_arena", 3},
-                                             {"visible_goal_procedural_maze", 5},
+                                             {"visible_goal_procedural_maze", 6},
                                              {"transitive_inference", 3}};
     for (const char* fidelity : {"small", "paper"}) {
         task_options options;

@@ -67,12 +67,12 @@ TEST_CASE("mazes have the sizes of the suite, and the goal is in the rows of its
         const char* fidelity = "paper";
         int height = 0;  // 0: as wide as high
     };
-    for (const expected& of : {expected{"train_small", 7, 2, 2, "small", 5},
-                               {"holdout_small", 7, 4, 4, "small", 5},
-                               {"interpolate", 7, 2, 3, "small"},
-                               {"holdout_interpolate", 7, 5, 6, "small"},
-                               {"train_large", 9, 2, 3, "small", 7},
-                               {"holdout_large", 9, 5, 6, "small", 7},
+    for (const expected& of : {expected{"train_small", 7, 2, 3, "small"},
+                               {"holdout_small", 7, 5, 6, "small"},
+                               {"interpolate", 9, 2, 3, "small", 7},
+                               {"holdout_interpolate", 9, 5, 6, "small", 7},
+                               {"train_large", 11, 2, 3, "small", 7},
+                               {"holdout_large", 11, 5, 6, "small", 7},
                                {"extrapolate", 9, 2, 4, "small"},
                                {"holdout_extrapolate", 9, 6, 8, "small"},
                                {"train_small", 11, 2, 5},

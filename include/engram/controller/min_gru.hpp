@@ -22,7 +22,8 @@ struct min_gru_cell {
     constexpr auto operator()(auto u, auto z, auto o, auto x, auto h) const {
         const auto bent = select(u >= 0, u + 0.5, logistic(u));
         const auto candidate = positive ? bent : decltype(bent)(u);
-        const auto take = logistic(z), pass = logistic(o);
+        const auto take = logistic(z);
+        const auto pass = logistic(o);
         const auto next = (1 - take) * h + take * candidate;
         return std::tuple{next, pass * next + (1 - pass) * x};
     }

@@ -26,10 +26,14 @@ namespace engram {
 /// L and (L - 1) / Lambda, which is a series where Lambda dt is small.
 struct held_poles {
     constexpr auto operator()(auto lambda_re, auto lambda_im, auto log_dt) const {
-        const auto re = min(lambda_re, -1e-4), im = lambda_im;
-        const auto dt = exp(log_dt), a = re * dt, b = im * dt;
+        const auto re = min(lambda_re, -1e-4);
+        const auto im = lambda_im;
+        const auto dt = exp(log_dt);
+        const auto a = re * dt;
+        const auto b = im * dt;
         const auto length = exp(a);
-        const auto pole_re = length * cosine(b), pole_im = length * sine(b);
+        const auto pole_re = length * cosine(b);
+        const auto pole_im = length * sine(b);
         const auto size = re * re + im * im;
         const auto far_re = ((pole_re - 1) * re + pole_im * im) / size;
         const auto far_im = (pole_im * re - (pole_re - 1) * im) / size;

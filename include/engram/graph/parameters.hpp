@@ -162,7 +162,8 @@ public:
         const int n = (*this)[p].columns;
         return found<std::uint32_t>(pairs_, p, message("forward ", first, " ", count), (count + 1) / 2, n,
                                     [=](const Real* w, paired_weights& to, panel_range part) {
-                                        pack_pairs(w + std::ptrdiff_t{first} * n, n, count, n, to, part);
+                                        if constexpr (std::is_same_v<Real, float>)  // clang before 16 asks for it
+                                            pack_pairs(w + std::ptrdiff_t{first} * n, n, count, n, to, part);
                                     });
     }
 
@@ -171,7 +172,8 @@ public:
         const int n = (*this)[p].columns;
         return found<std::uint32_t>(pairs_, p, message("transposed ", first, " ", count), (n + 1) / 2, count,
                                     [=](const Real* w, paired_weights& to, panel_range part) {
-                                        pack_pairs_transposed(w + std::ptrdiff_t{first} * n, n, n, count, to, part);
+                                        if constexpr (std::is_same_v<Real, float>)
+                                            pack_pairs_transposed(w + std::ptrdiff_t{first} * n, n, n, count, to, part);
                                     });
     }
 

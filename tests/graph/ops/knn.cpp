@@ -202,9 +202,12 @@ TEST_CASE("rings search what they hold: written, wrapped, reset, overwritten fro
     CHECK(searches_as_it_holds(rings, 7, compact));
 }
 
+template <class Real>
+using plain_vector = std::vector<Real>;
+
 TEST_CASE("small rings, doubles and memory of another kind have no compact keys") {
     CHECK(knn_rings<float>(1, 64, 1, 64).ring(0).compact.words == nullptr);
     CHECK(knn_rings<float>(1, 4096, 1, 16).ring(0).compact.words == nullptr);
     CHECK(knn_rings<double>(1, 1024, 1, 128).ring(0).compact.words == nullptr);
-    CHECK(knn_rings<float, std::vector>(1, 1024, 1, 128).ring(0).compact.words == nullptr);
+    CHECK(knn_rings<float, plain_vector>(1, 1024, 1, 128).ring(0).compact.words == nullptr);
 }

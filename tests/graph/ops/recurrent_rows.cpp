@@ -55,7 +55,7 @@ struct traced {
     std::array<parameter, 5> taps;  // of a convolution, its bias the last
 
     explicit traced(memory of, lost what = lost::read, sizes size = small) {
-        const auto [K, V, L] = size;
+        const int K = size.K, V = size.V, L = size.L;
         reset = g.input("reset", 1);
         const int d = 2 * K;  // of a window's keys and values
         const bool window = of == memory::window, convolved = of == memory::convolved;
