@@ -16,7 +16,7 @@
 // 0.25 cells radius that reaches it when they touch; a speed of 5 cells/s; objects that do not stop anybody, at most 15
 // as that is what a room holds; walls of nine areas with a texture each, drawn anew for each episode.
 //
-// Small fidelity (ours): 7 x 7, 9 x 7, 11 x 7, 9 x 9 cells (small, interpolate, large, extrapolate), 2, 3, 3, 3 rooms
+// Small fidelity (ours): 7 x 7, 9 x 7, 9 x 9, 11 x 9 cells (small, interpolate, large, extrapolate), 2, 3, 3, 4 rooms
 // up to 3 cells long, and nine of ten walls between two nodes opened that need not be: who knows where the goal is
 // gets there by going that way. It is in the rows north of the middle for train stimuli, south of it for holdout
 // stimuli, nearly fills its cell, and is to be seen until it has been found. What is done there, and the outer walls,
@@ -91,7 +91,7 @@ struct procedural_maze {
     /// `whole`: of the small fidelity.
     ENGRAM_HD_CALL static maze_recipe recipe(scale s, bool whole) {
         constexpr maze_recipe recipes[] = {{11, 11, 9, 3}, {15, 15, 11, 5}, {21, 21, 13, 7}, {27, 27, 15, 9}},
-                              small[] = {{7, 7, 2, 3, 90}, {9, 7, 3, 3, 90}, {11, 7, 3, 3, 90}, {9, 9, 3, 3, 90}};
+                              small[] = {{7, 7, 2, 3, 90}, {9, 7, 3, 3, 90}, {9, 9, 3, 3, 90}, {11, 9, 4, 3, 90}};
         return whole ? small[static_cast<int>(s)] : recipes[static_cast<int>(s)];
     }
 
