@@ -122,11 +122,13 @@ template <class Controller, class Memory = no_memory>
 void takes_as_many_launches_whatever_the_length(const typename Controller::settings& s) {
     const auto few = launches_of<Controller, Memory>(s, 4), many = launches_of<Controller, Memory>(s, 11);
     for (const auto& [name, count] : many.forward) {
-        CAPTURE(name);
+        const std::string operation = name;  // clang before 16 captures no binding
+        CAPTURE(operation);
         CHECK(count == few.forward.at(name));
     }
     for (const auto& [name, count] : many.backward) {
-        CAPTURE(name);
+        const std::string operation = name;
+        CAPTURE(operation);
         CHECK(count == few.backward.at(name));
     }
 }

@@ -608,7 +608,7 @@ TEST_CASE("memories and tasks: the picture is that of the runs") {
 
 TEST_CASE("memories and tasks: parameters are equal, and those that ran") {
     for (const auto& [at, size] : all_sizes()) {
-        const auto& [name, task] = at;
+        const auto &name = at.first, &task = at.second;
         CAPTURE(name);
         CAPTURE(task);
         const double lstm = all_sizes().at({"lstm", task}).parameters;

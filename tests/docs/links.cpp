@@ -52,7 +52,9 @@ std::set<std::string> anchors(const fs::path& path) {
 TEST_CASE("links lead somewhere") {
     int followed = 0;
     for (const auto& page : pages()) {
-        for (const auto& [target, line] : links(read_lines(root() / page))) {
+        for (const auto& link : links(read_lines(root() / page))) {
+            const auto& target = link.target;
+            const auto line = link.line;
             CAPTURE(page);
             CAPTURE(line);
             CAPTURE(target);
@@ -75,7 +77,8 @@ TEST_CASE("every page can be reached from the first one") {
         const auto page = open.back();
         open.pop_back();
         if (!seen.insert(page).second || !page.ends_with(".md")) continue;
-        for (const auto& [target, line] : links(read_lines(root() / page))) {
+        for (const auto& link : links(read_lines(root() / page))) {
+            const auto& target = link.target;
             if (target.starts_with("https://") || target.starts_with("#")) continue;
             const auto file = fs::weakly_canonical((root() / page).parent_path() / target.substr(0, target.find('#')));
             open.push_back(fs::relative(file, fs::weakly_canonical(root())).string());

@@ -74,7 +74,8 @@ std::vector<row> grouped(const std::vector<row>& rows, const std::string& by) {
                          [](const row& a, const row& b) { return std::stoi(a.at("seed")) < std::stoi(b.at("seed")); });
         row one;
         for (const auto& [name, text] : group[0]) {
-            if (std::all_of(group.begin(), group.end(), [&](const row& r) { return r.at(name) == text; }))
+            if (std::all_of(group.begin(), group.end(),
+                            [&one_of_them = name, &said = text](const row& r) { return r.at(one_of_them) == said; }))
                 one[name] = text;
             for (std::size_t i = 0; i < group.size(); ++i) one[name + "_" + std::to_string(i + 1)] = group[i].at(name);
         }

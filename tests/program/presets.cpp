@@ -375,7 +375,8 @@ TEST_CASE("slots of generative models follow the steps of a sequence, unless the
         for (const auto& [memory, times] : {std::pair{"introspection", 1}, {"ntm", 1}, {"dnc", 1}, {"lru_access", 5}})
             for (const auto& task : {"perfect_recall", "parity_recall", "one_shot_recall", "dynamic_dependency",
                                      "similarity_cued_recall", "mnist_map", "rotation"}) {
-                CAPTURE(memory);
+                const std::string kind = memory;  // clang before 16 captures no binding
+                CAPTURE(kind);
                 CAPTURE(task);
                 const auto T = describe_sequence(task).steps;
                 CHECK(after(gtmm(memory), preset, task)["memory.slots"] == std::to_string(times * T));
@@ -500,8 +501,11 @@ TEST_CASE("every preset says how long a run is") {
              {memup_of_tokens, "add", "published", 1e8},
              {memup_of_tokens, "copy", "tuned", 12.8e6},
              {acting_lstm, "change_detection", "published", 1e8},
-             {acting_memup, "t_maze", "published", 1e8}})
-        CHECK_MESSAGE(static_cast<double>(after(c, preset, task).steps) == steps, c.text(), " ", preset, " ", task);
+             {acting_memup, "t_maze", "published", 1e8}}) {
+        const std::string run = c.text() + " " + preset + " " + task;  // clang before 16 captures no binding
+        CAPTURE(run);
+        CHECK(static_cast<double>(after(c, preset, task).steps) == steps);
+    }
 }
 
 TEST_CASE("MemUP predicts within a rollout on small copies, and at its end on pixels") {

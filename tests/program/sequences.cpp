@@ -138,7 +138,8 @@ TEST_CASE("a run in two parts is the run in one") {
     const auto a = safetensors::read(whole + "/checkpoint/latest.safetensors"),
                b = safetensors::read(parts + "/checkpoint/latest.safetensors");
     REQUIRE(a.tensors.size() == b.tensors.size());
-    for (const auto& [name, tensor] : a.tensors) {
+    for (const auto& [key, tensor] : a.tensors) {
+        const std::string name = key;  // clang before 16 captures no binding
         CAPTURE(name);
         CHECK(tensor.data == b.tensors.at(name).data);
     }

@@ -58,7 +58,8 @@ TEST_CASE("remembering what was revealed earns every trial, in both schemes and 
         for (const auto& [level, trials] : std::vector<std::pair<std::string, int>>{
                  {"train", 50}, {"holdout_interpolate", 40}, {"holdout_extrapolate", 75}}) {
             CAPTURE(scheme);
-            CAPTURE(level);
+            const std::string where = level;  // clang before 16 captures no binding
+            CAPTURE(where);
             task_options options;
             options.scheme = scheme;
             avm batch(level, 1, 11, 0, options, images());
@@ -93,7 +94,8 @@ TEST_CASE("without memory the floor is the first showings and a quarter of the r
         }
         const double first = n * (1 - std::pow(1 - 1 / n, trials));
         const double expected = first + (trials - first) / 4;
-        CAPTURE(level);
+        const std::string where = level;  // clang before 16 captures no binding
+        CAPTURE(where);
         CHECK(std::abs(total / episodes - expected) < 5 * std::sqrt(trials / 4 / episodes));
     }
 }

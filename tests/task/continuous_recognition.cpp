@@ -39,7 +39,8 @@ TEST_CASE("remembering every panel earns every trial") {
                 total += got.reward;
                 done = got.done;
             }
-            CAPTURE(level);
+            const std::string where = level;  // clang before 16 captures no binding
+            CAPTURE(where);
             CHECK(total == trials);
             CHECK(steps == trials);
         }

@@ -391,7 +391,8 @@ TEST_CASE_TEMPLATE("the oracle is above the paper's humans, and a random agent b
                                        {"train_large", 23.6f},
                                        {"holdout_interpolate", 23.5f},
                                        {"holdout_extrapolate", 14.3f}}) {
-        CAPTURE(level);
+        const std::string where = level;  // clang before 16 captures no binding
+        CAPTURE(where);
         float total = 0, aimless = 0;
         philox actions(2, 3);
         for (std::uint64_t stream = 0; stream < 2; ++stream) {

@@ -175,7 +175,8 @@ TEST_CASE("the oracle is above the paper's humans, a random agent far below") {
                                        {"train_large", 104.0f},
                                        {"holdout_interpolate", 198.0f},
                                        {"holdout_extrapolate", 86.0f}}) {
-        CAPTURE(level);
+        const std::string where = level;  // clang before 16 captures no binding
+        CAPTURE(where);
         float total = 0, aimless = 0;
         philox actions(2, 3);
         for (std::uint64_t stream = 0; stream < 3; ++stream) {
@@ -274,9 +275,9 @@ TEST_CASE("at small fidelity the goal is to be seen from where it is in sight, a
         auto e = fresh("train_large", stream);
         for (const auto& [dx, dy, heading] :
              {std::tuple{-1, 0, 0}, {0, -1, full_turn / 4}, {1, 0, full_turn / 2}, {0, 1, 3 * full_turn / 4}}) {
-            const auto shows = [&](int cells) {
-                e.who = {e.place.objects[0].x + dx * cells * cell_length,
-                         e.place.objects[0].y + dy * cells * cell_length, heading};
+            const auto shows = [&, x = dx, y = dy, towards = heading](int cells) {
+                e.who = {e.place.objects[0].x + x * cells * cell_length, e.place.objects[0].y + y * cells * cell_length,
+                         towards};
                 auto empty = e;
                 empty.place.objects_used = 0, empty.place.objects[0] = {};
                 return look(empty) != look(e);

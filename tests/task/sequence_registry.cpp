@@ -30,7 +30,8 @@ TEST_CASE("the sequence tasks have their names and own sizes") {
                                                               {"scattered_copy", 120, -1},
                                                               {"add", 100, -1},
                                                               {"permuted_mnist", 196, -1}}) {
-        CAPTURE(name);
+        const std::string which = name;  // clang before 16 captures no binding
+        CAPTURE(which);
         CHECK(std::count(names.begin(), names.end(), name) == 1);
         const auto info = describe_sequence(name);
         CHECK(info.name == name);

@@ -126,7 +126,8 @@ TEST_CASE_TEMPLATE("the gates keep a body for the delay of the level, to the fra
                    spot_diff, spot_diff_passive, spot_diff_multi, spot_diff_motion) {
     for (const auto& [level, seconds] : std::vector<std::pair<std::string, int>>{
              {"train_small", 0}, {"holdout_interpolate", 5}, {"train_large", 10}, {"holdout_extrapolate", 15}}) {
-        CAPTURE(level);
+        const std::string where = level;  // clang before 16 captures no binding
+        CAPTURE(where);
         for (const char* fidelity : fidelities) {
             // At small fidelity a tenth: 2, 4 and 6 agent steps.
             const int second = std::string(fidelity) == "paper" ? 60 : 6;
@@ -302,7 +303,8 @@ TEST_CASE_TEMPLATE("whoever chooses at random is right once in as many times as 
             if (std::is_same_v<E, spot_diff_multi>) CHECK(e.count == blocks);
             restart(e);
         }
-        CAPTURE(level);
+        const std::string where = level;  // clang before 16 captures no binding
+        CAPTURE(where);
         CHECK(std::abs(total - expected) < 5 * std::sqrt(variance));
     }
 }

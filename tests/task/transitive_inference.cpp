@@ -73,7 +73,8 @@ outcome choose(transitive_inference& e, int box, int* steps = nullptr) {
 TEST_CASE("whoever knows the order gets a point a pair and five for the last, at every level and fidelity") {
     for (const char* fidelity : fidelities)
         for (const auto& [level, n] : lengths) {
-            CAPTURE(level);
+            const std::string where = level;  // clang before 16 captures no binding
+            CAPTURE(where);
             task_options options;
             options.fidelity = fidelity;
             batch_of<transitive_inference> batch(level, 1, 7, 0, options, nullptr);

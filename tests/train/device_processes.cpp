@@ -73,8 +73,9 @@ void is_one_run(Begin begin, int iterations) {
     const outcome alone = trained(begin, 1, 1, iterations);
     CHECK_FALSE(same(alone.end, trained(begin, 1, 1, iterations - 1).end));
     // 3 processes do not carry even subtrees; 2 of 2 threads add up their own first.
-    for (const auto& [count, threads] : {std::pair{2, 2}, std::pair{4, 1}, std::pair{3, 1}})
+    for (const auto& [many, threads] : {std::pair{2, 2}, std::pair{4, 1}, std::pair{3, 1}})
         for (const carrier by : {carrier::host, carrier::emulation, carrier::nccl}) {
+            const int count = many;  // clang before 16 captures no binding
             CAPTURE(count);
             CAPTURE(static_cast<int>(by));
             const int groups = fake_nccl::groups, broadcasts = fake_nccl::broadcasts;

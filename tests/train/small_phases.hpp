@@ -49,7 +49,7 @@ struct phase_run {
     explicit phase_run(const sizes& z, processes* others = nullptr)
         : options(options_of(z)), policy(trace(z, purpose::learning)) {
         phase_parts<Backend> parts;
-        parts.trace = [this, z](purpose why) { return trace(z, why); };
+        parts.trace = [z](purpose why) { return trace(z, why); };
         parts.environments = [this, z](int count, int first) -> std::unique_ptr<batch_environment> {
             return std::make_unique<batch_of<t_maze>>("train", count, z.seed, static_cast<std::uint32_t>(first),
                                                       options, nullptr);
