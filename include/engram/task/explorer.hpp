@@ -30,13 +30,6 @@ struct marked_cells {
     bool at(int x, int y) const { return marks[static_cast<std::size_t>(y * room::longest_side + x)]; }
 };
 
-/// What was seen of an episode's room.
-struct explored {
-    marked_cells seen;      // cells of which it is known whether they are solid
-    marked_cells searched;  // cells of which it is known whether the goal is there
-    bool goal = false;      // it is known where it is
-};
-
 /// Marks every cell that a ray of the view meets, the walls that end it included.
 inline void look(const room& in, const pose& who, const lens& through, marked_cells& seen) {
     constexpr int rays = 129, steps_each = 32;
@@ -55,6 +48,25 @@ inline void look(const room& in, const pose& who, const lens& through, marked_ce
         }
     }
 }
+
+/// What was seen of an episode's room.
+struct explored {
+    marked_cells seen;      // cells of which it is known whether they are solid
+    marked_cells searched;  // cells of which it is known whether the goal is there
+    bool goal = false;      // it is known where it is
+
+    /// What the view adds. A cell is searched by standing there, or, where the goal `shows`, by seeing it.
+    void look_around(const room& in, const pose& who, const lens& through, bool shows, int goal_x, int goal_y) {
+        marked_cells now;
+        look(in, who, through, now);
+        for (std::size_t i = 0; i < now.marks.size(); ++i) {
+            seen.marks[i] = seen.marks[i] || now.marks[i];
+            searched.marks[i] = searched.marks[i] || (shows && now.marks[i]);
+        }
+        searched.at(who.x >> 16, who.y >> 16) = true;
+        goal = goal || searched.at(goal_x, goal_y);
+    }
+};
 
 /// The action that brings a body that walks whole cells nearer to the nearest cell of which wanted(x, y) is true,
 /// through those of which passable(x, y) is. It turns to where it goes; backward only into a cell that was seen. Where

@@ -184,18 +184,8 @@ struct goal_arena {
 
     /// It is known where the goal can be, but neither where it is nor where blocks stand. Small fidelity alone.
     int explore(explored& all) const {
-        explored now;
-        look(place, who, through(), now.seen);
-        // A cell is searched by standing there, or, where the goal would be seen, by seeing it.
-        const bool shows = Visible && found == goal_state::unknown;
-        for (int y = 0; y < place.height; ++y)
-            for (int x = 0; x < place.width; ++x) {
-                all.seen.at(x, y) = all.seen.at(x, y) || now.seen.at(x, y);
-                all.searched.at(x, y) = all.searched.at(x, y) || (shows && now.seen.at(x, y));
-            }
-        all.searched.at(who.x >> 16, who.y >> 16) = true;
         const int gx = goal_x >> 16, gy = goal_y >> 16;
-        all.goal = all.goal || all.searched.at(gx, gy);
+        all.look_around(place, who, through(), Visible && found == goal_state::unknown, gx, gy);
         const int last = side_of(size, true) + 1, odd = last % 2 == 0;
         return explore_action(
             place, who, all.seen,
@@ -212,13 +202,10 @@ struct goal_arena {
     /// An arena is known byte for byte but for where its blocks stand, the goal is drawn as it is drawn by `reset`, and
     /// the body stands free.
     bool valid() const {
-        if (!level.base.valid() || size < scale::small || size > scale::extrapolate || time < 0 || time >= level.limit)
-            return false;
-        const bool drawn = level.base.size == scale::small_or_large ? size == scale::small || size == scale::large
-                                                                    : size == level.base.size;
+        if (!level.base.valid() || !level.base.draws(size) || time < 0 || time >= level.limit) return false;
         const int far = (side_of(size, whole()) + 2) * cell_length;
         const auto inside = [&](int p) { return p >= 0 && p < far; };
-        if (!drawn || !inside(goal_x) || !inside(goal_y) || !inside(who.x) || !inside(who.y) || who.heading < 0 ||
+        if (!inside(goal_x) || !inside(goal_y) || !inside(who.x) || !inside(who.y) || who.heading < 0 ||
             who.heading >= full_turn || turned < 0 || turned >= (whole() ? room_sides : 1) ||
             !can_be(found, whole(), within_reach(who, goal_x, goal_y, level.reach)))
             return false;

@@ -150,15 +150,7 @@ struct procedural_maze {
 
     /// Of the maze nothing is known beforehand but its size. Small fidelity alone.
     int explore(explored& all) const {
-        explored now;
-        look(place, who, through(), now.seen);
-        for (int y = 0; y < place.height; ++y)
-            for (int x = 0; x < place.width; ++x) {
-                all.seen.at(x, y) = all.seen.at(x, y) || now.seen.at(x, y);
-                all.searched.at(x, y) = all.searched.at(x, y) || (now.seen.at(x, y) && found == goal_state::unknown);
-            }
-        all.searched.at(who.x >> 16, who.y >> 16) = true;
-        all.goal = all.goal || all.searched.at(goal.x, goal.y);
+        all.look_around(place, who, through(), found == goal_state::unknown, goal.x, goal.y);
         const auto passable = [&](int x, int y) { return !all.seen.at(x, y) || !place.at(x, y).solid(); };
         return explore_action(place, who, all.seen, passable, [&](int x, int y) {
             return all.goal ? x == goal.x && y == goal.y : passable(x, y) && !all.searched.at(x, y);
@@ -167,14 +159,10 @@ struct procedural_maze {
 
     /// A closed maze of its size, the goal in its rows, the body and all spawn places on free ground.
     bool valid() const {
-        if (!level.base.valid() || size < scale::small || size > scale::extrapolate || time < 0 || time >= level.limit)
-            return false;
-        const bool drawn = level.base.size == scale::small_or_large ? size == scale::small || size == scale::large
-                                                                    : size == level.base.size;
+        if (!level.base.valid() || !level.base.draws(size) || time < 0 || time >= level.limit) return false;
         const maze_recipe made = recipe(size, level.step.whole);
-        if (!drawn || !place.valid() || place.width != made.width || place.height != made.height ||
-            place.pictures_used != 0 || place.wall_height != cell_length ||
-            turned >= (level.step.whole ? room_sides : 1))
+        if (!place.valid() || place.width != made.width || place.height != made.height || place.pictures_used != 0 ||
+            place.wall_height != cell_length || turned >= (level.step.whole ? room_sides : 1))
             return false;
         for (int y = 0; y < place.height; ++y)
             for (int x = 0; x < place.width; ++x) {

@@ -34,6 +34,10 @@ struct suite_level {
         if (size != scale::small_or_large) return size;
         return random.below(2) == 0 ? scale::small : scale::large;
     }
+    /// Whether an episode can have that size.
+    bool draws(scale s) const {
+        return size == scale::small_or_large ? s == scale::small || s == scale::large : s == size;
+    }
     split stimuli() const { return holdout ? split::holdout : split::train; }
     bool valid() const {
         return size >= scale::small && size <= scale::small_or_large && (holdout == 0 || holdout == 1);
