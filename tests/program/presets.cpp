@@ -281,6 +281,8 @@ TEST_CASE(
         CHECK(after(mra, "small", task).number("learner.baseline_cost") == 0.1);  // docs/decisions/0019
         CHECK(after(mra, "small", task).number("learner.discount") == 0.9);
     }
+    CHECK(after(mra, "small", "visible_goal_procedural_maze").number("learner.entropy_cost") == 0.003);
+    CHECK(after(mra, "small", "invisible_goal_empty_arena").number("learner.entropy_cost") == 0.01);
     CHECK(after(mra, "small", "spot_diff")["encoder.strided"] == "16,32");
     CHECK(after(mra, "small", "spot_diff")["encoder.subtract_mean"] == "false");
     CHECK(after(mra, "small", "change_detection")["encoder.strided"].empty());
