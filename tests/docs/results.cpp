@@ -75,7 +75,7 @@ std::vector<row> grouped(const std::vector<row>& rows, const std::string& by) {
         row one;
         for (const auto& [name, text] : group[0]) {
             if (std::all_of(group.begin(), group.end(),
-                            [&one_of_them = name, &said = text](const row& r) { return r.at(one_of_them) == said; }))
+                            [&column = name, &said = text](const row& r) { return r.at(column) == said; }))
                 one[name] = text;
             for (std::size_t i = 0; i < group.size(); ++i) one[name + "_" + std::to_string(i + 1)] = group[i].at(name);
         }

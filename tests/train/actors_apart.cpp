@@ -70,7 +70,8 @@ safetensors saved(training& t) {
 }  // namespace
 
 TEST_CASE("with a learning rate of zero it replays what was done elsewhere, and ratios are exactly one") {
-    for (const auto& [count, threads] : {std::pair{2, 1}, std::pair{3, 1}, std::pair{3, 2}, std::pair{5, 1}}) {
+    for (const auto& [many, threads] : {std::pair{2, 1}, std::pair{3, 1}, std::pair{3, 2}, std::pair{5, 1}}) {
+        const int count = many;  // clang before 16 captures no binding
         CAPTURE(count);
         int off = 0;
         std::vector<int> learnt(4, 0);

@@ -50,7 +50,8 @@ template <class Make>
 void is_one_run(Make make, int half = 3) {
     const outcome alone = trained(make, 1, 1, half);
     CHECK_FALSE(same(alone.middle, alone.end));
-    for (const auto& [count, threads] : {std::pair{2, 4}, std::pair{4, 1}, std::pair{8, 1}, std::pair{3, 2}}) {
+    for (const auto& [many, threads] : {std::pair{2, 4}, std::pair{4, 1}, std::pair{8, 1}, std::pair{3, 2}}) {
+        const int count = many;  // clang before 16 captures no binding
         CAPTURE(count);
         const outcome all = trained(make, count, threads, half);
         CHECK(same(all.middle, alone.middle));

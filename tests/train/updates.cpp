@@ -26,7 +26,8 @@ void keeps_the_laws(Make make, int half = 4) {
     iterate(*whole.loop, 2 * half);
     const auto end = saved(*whole.loop);
     CHECK(whole.loop->updates() > 0);
-    for (const auto& [first, second] : {std::pair{1, 4}, std::pair{2, 1}, std::pair{4, 2}}) {
+    for (const auto& threads : {std::pair{1, 4}, std::pair{2, 1}, std::pair{4, 2}}) {
+        const int first = threads.first, second = threads.second;  // clang before 16 captures no binding
         CAPTURE(first);
         CAPTURE(second);
         const one_run begun = with(first), resumed = with(second);
