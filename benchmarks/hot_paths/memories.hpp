@@ -117,7 +117,7 @@ inline const std::string attention = "attention";
 
 /// Columns of head r.
 inline row_columns<float> head(const numbers& of, int N, int r) {
-    return {const_cast<float*>(of.data()) + std::ptrdiff_t{r} * N, 0, 0, N, 0, false};
+    return {{const_cast<float*>(of.data()) + std::ptrdiff_t{r} * N}, 0, 0, N, 0};
 }
 
 inline path introspected(const sizes& z, bool backward) {

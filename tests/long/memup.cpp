@@ -8,6 +8,7 @@
 #include <engram/catalogue.hpp>
 #include <engram/evaluate/answers.hpp>
 #include <engram/program/configuration.hpp>
+#include <engram/program/prepared_model.hpp>
 #include <engram/program/presets.hpp>
 #include <engram/train/memup_update.hpp>
 #include <engram/train/truncated_update.hpp>

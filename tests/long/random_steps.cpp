@@ -91,7 +91,10 @@ TEST_CASE("millions of random steps find nothing out of its range") {
         for (std::size_t i = static_cast<std::size_t>(thread); i < jobs.size(); i += 2)
             jobs[i].found = walk_through(jobs[i].info, jobs[i].options, steps, 1 + static_cast<int>(i));
     });
-    for (const auto& [info, options, found] : jobs) {
+    for (const auto& job : jobs) {
+        const auto& info = job.info;
+        const auto& options = job.options;
+        const auto& found = job.found;
         std::printf("%-33s %-6s %10lld steps %8lld episodes %8lld frames, longest %5d, rewards %g to %g\n",
                     info.name.c_str(), options.fidelity.c_str(), static_cast<long long>(found.steps),
                     static_cast<long long>(found.episodes), static_cast<long long>(found.frames), found.longest,

@@ -76,7 +76,7 @@ TEST_CASE("with a learning rate of zero it sees what synchronous training sees, 
         if (i % 2 == 0) reference.iterate();
         t.iterate();
         REQUIRE(t->group_learnt_from() == i % 2);  // one actor takes its groups in turn
-        auto& shard = reference->shard(static_cast<std::size_t>(i % 2)).learner;
+        auto& shard = reference->shard(i % 2).learner;
         for (const char* name : {"observation", "last_action", "last_reward", "reset", "action", "reward", "continues",
                                  "bootstrap", "behaviour_log_probability", "memory.stored"})
             different += copy(shard.input(name)) != copy(t->learner().input(name));
