@@ -43,8 +43,8 @@ TEST_CASE("each change of a small task is another revision; the paper fidelity i
                                              {"spot_diff", 3},
                                              {"spot_diff_motion", 5},
                                              {"spot_diff_multi", 5},
-                                             {"visible_goal_with_buildings", 5},
-                                             {"invisible_goal_with_buildings", 4},
+                                             {"visible_goal_with_buildings", 6},
+                                             {"invisible_goal_with_buildings", 5},
                                              {"invisible_goal_empty_arena", 3},
                                              {"visible_goal_procedural_maze", 6},
                                              {"transitive_inference", 3}};

@@ -195,7 +195,7 @@ TEST_CASE("at small fidelity blocks stand elsewhere in each episode, each has it
         std::set<std::vector<int>> arrangements;
         std::set<std::pair<int, int>> taken;
         E e = fresh<E>(level, 2);
-        const int side = E::side_of(e.size, true), blocks = 2 + static_cast<int>(e.size);
+        const int side = E::side_of(e.size, true), blocks = 1 + static_cast<int>(e.size) / 2;
         for (int episode = 0; episode < 300; ++episode, e.reset()) {
             std::vector<int> where;
             std::set<int> skins;
@@ -217,44 +217,39 @@ TEST_CASE("at small fidelity blocks stand elsewhere in each episode, each has it
                     REQUIRE(to.from(e.who.x, e.who.y).length < grid_path::unreachable);
                 }
             const auto first = std::pair{1 + where[0] % side, 1 + where[0] / side};
-            E fewer = e, twice = e;
+            const auto last = std::pair{1 + where.back() % side, 1 + where.back() / side};
+            E fewer = e, foreign = e, twice = e;
             fewer.place.at(first.first, first.second) = {};
             CHECK_FALSE(fewer.valid());
-            const auto second = std::pair{1 + where[1] % side, 1 + where[1] / side};
-            twice.place.at(second.first, second.second).skin = e.place.at(first.first, first.second).skin;
-            CHECK_FALSE(twice.valid());
+            foreign.place.at(last.first, last.second).skin = static_cast<std::uint8_t>(E::first_block_skin + blocks);
+            CHECK_FALSE(foreign.valid());
+            twice.place.at(last.first, last.second).skin = e.place.at(first.first, first.second).skin;
+            CHECK(twice.valid() == (blocks == 1));
         }
-        // Of 6, 84, 1820 and 53130 there are.
-        CHECK(arrangements.size() >= (blocks == 2 ? 6u : blocks == 3 ? 70u : 250u));
+        // Of 4, 9, 120 and 300 there are.
+        CHECK(arrangements.size() >= (blocks == 1 ? (side - 2u) * (side - 2u) : side == 6 ? 100u : 180u));
         CHECK(static_cast<int>(taken.size()) == (side - 2) * (side - 2));
     }
-    // Four blocks around a cell part it from the rest.
     E e = fresh<E>("train_large", 1);
-    int tried = 0;
-    for (int episode = 0; episode < 60; ++episode, e.reset()) {
-        E shut = e;
-        std::vector<cell> blocks;
+    for (int episode = 0; episode < 20; ++episode, e.reset()) {
+        E moved = e;  // one of its blocks
+        cell* block = nullptr;
         for (int y = 1; y <= 6; ++y)
             for (int x = 1; x <= 6; ++x)
-                if (cell& here = shut.place.at(x, y); here.solid()) blocks.push_back(here), here = {};
-        REQUIRE(blocks.size() == 4);
-        const auto stands_free = [&] {
-            const auto solid = [&](int x, int y) { return shut.place.at(x >> 16, y >> 16).solid(); };
-            return !solid(e.goal_x, e.goal_y) && !solid(e.who.x, e.who.y);
-        };
-        shut.place.at(3, 2) = blocks[0], shut.place.at(3, 4) = blocks[1];
-        shut.place.at(2, 3) = blocks[2], shut.place.at(4, 3) = blocks[3];
-        if (!stands_free()) continue;
-        CHECK_FALSE(shut.valid());
-        std::swap(shut.place.at(4, 3), shut.place.at(5, 5));
-        if (!stands_free()) continue;
-        CHECK(shut.valid());
-        std::swap(shut.place.at(5, 5), shut.place.at(6, 6));  // beside the wall
-        if (!stands_free()) continue;
-        CHECK_FALSE(shut.valid());
-        ++tried;
+                if (moved.place.at(x, y).solid()) block = &moved.place.at(x, y);
+        REQUIRE(block != nullptr);
+        const cell taken = *block;
+        *block = {};
+        const auto stands_on = [&](int px, int py, int x, int y) { return px >> 16 == x && py >> 16 == y; };
+        for (int y = 1; y <= 6; ++y)
+            for (int x = 1; x <= 6; ++x) {
+                cell& here = moved.place.at(x, y);
+                if (here.solid() || stands_on(e.goal_x, e.goal_y, x, y) || stands_on(e.who.x, e.who.y, x, y)) continue;
+                here = taken;
+                CHECK(moved.valid() == (x > 1 && x < 6 && y > 1 && y < 6));  // not beside the wall
+                here = {};
+            }
     }
-    CHECK(tried > 20);
 }
 
 TEST_CASE("at small fidelity nothing that is seen tells the quadrant: the arena is turned as a whole, light and all") {
