@@ -66,6 +66,7 @@ TEST_CASE("the nearest alone are fifo_knn: its weights, numbers and gradients, b
     for (const bool tied : {false, true}) {
         auto k = tiny<nearest>();
         k.memory.tied_start = s.memory.tied_start = tied;
+        k.memory.values = s.memory.values = tied ? memory_values("held") : memory_values("all");
         const auto a = traced<mixing, cpu<double>>(s);
         const auto b = traced<nearest, cpu<double>>(k);
         REQUIRE(std::ranges::equal(a.store->flat(), b.store->flat()));

@@ -19,6 +19,13 @@ using still = none::with<fifo_knn_no_jumpy>;
 TEST_CASE("fifo_knn") {
     keeps_the_laws<knn>();
     differentiates<knn>();
+    for (const memory_values values : {memory_values("observed"), memory_values("all")}) {
+        CAPTURE(values.word());
+        auto s = tiny<knn>();
+        s.memory.values = values;
+        keeps_the_laws<knn>(s);
+        differentiates<knn>(s);
+    }
 }
 
 TEST_CASE("fifo_knn_no_jumpy") {

@@ -19,7 +19,7 @@ using oracle::operator+;
 
 namespace {
 
-constexpr int T = 7, B = 2, N = 4, K = 3, H = 5, A = 3;
+constexpr int T = 7, B = 2, N = 4, K = 3, X = 4, H = 5, A = 3;
 constexpr double epsilon = 0.05;
 
 struct entry {
@@ -29,7 +29,8 @@ struct entry {
 struct loops {
     const parameters<double>& store;
     bool jumpy;
-    explicit loops(const parameters<double>& s, bool j) : store(s), jumpy(j) {}
+    std::string values;
+    explicit loops(const parameters<double>& s, bool j, std::string v) : store(s), jumpy(j), values(std::move(v)) {}
 
     numbers h = numbers(H), cell = numbers(H);
     std::vector<entry> slots;
@@ -85,13 +86,13 @@ struct loops {
             weights[j] = 1 / (epsilon + distance(jumpy ? oracle::affine(store, "memory.key", e.p + e.v) : e.key));
             sum += weights[j];
         }
-        numbers m(H, 0);
+        numbers m(values == "held" ? H : values == "observed" ? X : X + H, 0);
         for (std::size_t j = 0; j < order.size(); ++j) {
             const int slot = order[j].second;
+            const entry& e = slots[static_cast<std::size_t>(slot)];
+            const numbers value = values == "held" ? e.v : values == "observed" ? e.p : e.p + e.v;
             weights[j] /= sum;
-            for (int i = 0; i < H; ++i)
-                m[static_cast<std::size_t>(i)] +=
-                    weights[j] * slots[static_cast<std::size_t>(slot)].v[static_cast<std::size_t>(i)];
+            for (std::size_t i = 0; i < m.size(); ++i) m[i] += weights[j] * value[i];
             // The last write that went to this slot.
             for (int w = 0; w < written; ++w)
                 if (w % N == slot) when[j] = w;
@@ -101,14 +102,15 @@ struct loops {
 };
 
 template <class Agent>
-void compare(bool jumpy, bool replay) {
+void compare(bool jumpy, bool replay, memory_values values = "held") {
     auto s = prepared::tiny<Agent>();
+    s.memory.values = values;
     s.memory.epsilon = epsilon;
     const auto a = prepared::traced<Agent, backend>(s);
     program<backend> p(*a.g, a.store, {.steps = T, .batch = B, .gradients = true, .replay = replay},
                        {a.x, a.h, a.logits, a.value, *a.read_weight, *a.read_when});
     std::vector<loops> rows;
-    for (int b = 0; b < B; ++b) rows.emplace_back(*a.store, jumpy);
+    for (int b = 0; b < B; ++b) rows.emplace_back(*a.store, jumpy, std::string(values.word()));
     for (int unroll = 0; unroll < 3; ++unroll) {
         fill_randomly(p, a, static_cast<std::uint64_t>(unroll + 1));
         p.input("last_action")[0] = -1;
@@ -124,7 +126,7 @@ void compare(bool jumpy, bool replay) {
                 CAPTURE(b);
                 auto& r = rows[static_cast<std::size_t>(b)];
                 numbers stored;
-                if (replay) stored = input("memory.stored", 4 + H, t, b);
+                if (replay) stored = input("memory.stored", X + H, t, b);
                 r.step(input("observation", 16, t, b), input("last_action", 1, t, b)[0],
                        input("last_reward", 1, t, b)[0], input("reset", 1, t, b)[0] > 0.5, replay ? &stored : nullptr);
                 oracle::check_near(oracle::row(p.output(a.h), t, b), r.h);
@@ -150,6 +152,10 @@ TEST_CASE("acting") {
 }
 TEST_CASE("replaying what was stored") {
     compare<jumping>(true, true);
+}
+TEST_CASE("what is read of a write: what was seen, or all of it") {
+    compare<jumping>(true, true, "observed");
+    compare<jumping>(true, false, "all");
 }
 TEST_CASE("without jumpy backpropagation cached keys weigh as they are") {
     compare<jumping::with<fifo_knn_no_jumpy>>(false, false);

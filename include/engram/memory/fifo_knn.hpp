@@ -14,7 +14,11 @@
 // Keys and queries start equal, with zeros on the h and v rows: two encodings of one image are near each other before
 // anything is learnt. From independent starts retrieval stays at chance (docs/results/mra.md). `tied_start` turns it
 // off.
+//
+// What is mixed is v, as in the paper, or with `values` p, or both (ours): a state holds what was seen only once it has
+// learnt to, and no gradient through a read tells it so (docs/decisions/0052).
 
+#include <engram/memory/interface.hpp>
 #include <engram/model/slots.hpp>
 #include <engram/operations/affine.hpp>
 #include <engram/operations/concatenate.hpp>
@@ -23,11 +27,12 @@
 namespace engram {
 
 struct fifo_knn_settings {
-    int slots = 1024;        // N, writes that are kept
-    int neighbours = 10;     // K, slots that a read mixes
-    int key = 128;           // columns of keys and queries
-    double epsilon = 1e-3;   // added to squared distances: larger weights neighbours more alike
-    bool tied_start = true;  // W_q starts as W_k, blind to h
+    int slots = 1024;               // N, writes that are kept
+    int neighbours = 10;            // K, slots that a read mixes
+    int key = 128;                  // columns of keys and queries
+    memory_values values = "held";  // held, observed or all: what of a write is read
+    double epsilon = 1e-3;          // added to squared distances: larger weights neighbours more alike
+    bool tied_start = true;         // W_q starts as W_k, blind to h
 
     void check() const {
         require(slots > 0, "memory.slots: expected at least one slot, got ", slots);
@@ -46,14 +51,14 @@ struct basic_fifo_knn {
     struct weights {
         linear query, key;
         knn_memory ring;
-        int observed, held;
+        memory_columns value;
     };
     template <class Var>
     struct state {
         BOOST_HANA_DEFINE_STRUCT(state);
     };
 
-    static int context_width(const settings&, memory_sizes z) { return z.held; }
+    static int context_width(const settings& s, memory_sizes z) { return value_columns(s.values, z).width; }
 
     template <class Backend>
     static weights declare(graph<Backend>& g, const settings& s, memory_sizes z) {
@@ -65,8 +70,7 @@ struct basic_fifo_knn {
         w.query =
             g.declare_linear("query", columns, s.key, s.tied_start ? initial::copy_of(g.store(), w.key.weight) : first);
         w.ring = add_knn_memory(g, "ring", s.slots, columns, s.key);
-        w.observed = z.observed;
-        w.held = z.held;
+        w.value = value_columns(s.values, z);
         return w;
     }
     template <class Backend>
@@ -84,8 +88,8 @@ struct basic_fifo_knn {
         how.neighbours = s.neighbours;
         how.epsilon = s.epsilon;
         how.jumpy = Jumpy;
-        how.value_offset = w.observed;
-        how.value_width = w.held;
+        how.value_offset = w.value.first;
+        how.value_width = w.value.width;
         const auto r = knn_read(affine("query", cue, w.query), w.key, how);
         return {{r.value}, {r.weight}, {r.when}};
     }
@@ -102,6 +106,6 @@ using fifo_knn_no_jumpy = basic_fifo_knn<false>;
 
 }  // namespace engram
 
-ENGRAM_REFLECT(engram::fifo_knn_settings, slots, neighbours, key, epsilon, tied_start);
+ENGRAM_REFLECT(engram::fifo_knn_settings, slots, neighbours, key, values, epsilon, tied_start);
 
 static_assert(engram::memory_policy<engram::fifo_knn> && engram::memory_policy<engram::fifo_knn_no_jumpy>);

@@ -45,16 +45,16 @@ struct hybrid {
     using role = memory_role;
 
     struct settings {
-        std::string reads = "age,content,nearest";          // which of age, content, nearest and after
-        int slots = 64;                                     // L, writes that are kept
-        int heads = 1;                                      // R, reads of a step, each with a mixture of its own
-        memory_input input = "all";                         // all or held: what reads are made of
-        choice<"held", "observed", "all"> values = "held";  // held, observed or all: what of a write is read
-        bool store_gradient = true;               // age and content: goes back through the writes of the unroll
-        bool gate = true;                         // columns of the context are let through by e
-        int hidden = 64;                          // age: units behind e; 0: a linear map
-        choice<"age", "position"> order = "age";  // age: age or position, what a logit belongs to
-        bool masked = true;                       // age: slots that were never written are left out
+        std::string reads = "age,content,nearest";  // which of age, content, nearest and after
+        int slots = 64;                             // L, writes that are kept
+        int heads = 1;                              // R, reads of a step, each with a mixture of its own
+        memory_input input = "all";                 // all or held: what reads are made of
+        memory_values values = "held";              // held, observed or all: what of a write is read
+        bool store_gradient = true;                 // age and content: goes back through the writes of the unroll
+        bool gate = true;                           // columns of the context are let through by e
+        int hidden = 64;                            // age: units behind e; 0: a linear map
+        choice<"age", "position"> order = "age";    // age: age or position, what a logit belongs to
+        bool masked = true;                         // age: slots that were never written are left out
         choice<"softplus", "softmax"> attention = "softplus";  // age: softplus or softmax
         bool bounded = false;                                  // content: tanh of what is looked for
         choice<"each", "joint"> cosine = "each";       // content: each or joint, norms guarded one by one or together
@@ -109,7 +109,7 @@ struct hybrid {
         knn_memory ring;            // none without `nearest`
         linear follow;              // after
         linear mixture, gate;
-        int first = 0, width = 0;  // of the value in [x, h]
+        memory_columns value;  // in [x, h]
     };
     /// What all but `nearest` read, how many writes there were (as in introspection), and which slots `after` follows,
     /// by their age at the next step; nothing without those reads.
@@ -119,7 +119,7 @@ struct hybrid {
                                  (std::vector<Var>, followed));
     };
 
-    static int context_width(const settings& s, memory_sizes z) { return s.heads * value_width(s, z); }
+    static int context_width(const settings& s, memory_sizes z) { return s.heads * value_columns(s.values, z).width; }
     /// Writes after which the first one is lost.
     static int capacity(const settings& s) { return s.slots; }
 
@@ -128,15 +128,14 @@ struct hybrid {
         using real = typename Backend::real;
         const int inputs = interface_width(s.input, z), both = z.observed + z.held;
         weights w;
-        w.first = s.values == "held" ? z.observed : 0;
-        w.width = value_width(s, z);
+        w.value = value_columns(s.values, z);
         if (s.has("age")) {
             if (s.hidden > 0)
                 w.hidden = g.declare_linear("hidden", inputs, s.hidden, initial::fan_in<real>(std::sqrt(2.0)));
             w.logits = g.declare_linear("logits", s.hidden > 0 ? s.hidden : inputs, s.heads * s.slots);
         }
         if (s.has("content")) {
-            w.content = g.declare_linear("content", inputs, s.heads * w.width);
+            w.content = g.declare_linear("content", inputs, s.heads * w.value.width);
             if (s.sharpness == "learnt") w.strength = g.declare_linear("strength", inputs, s.heads);
         }
         if (s.has("nearest")) {
@@ -150,13 +149,14 @@ struct hybrid {
         if (s.has("after")) w.follow = g.declare_linear("follow", inputs, s.heads * s.dense());
         const int reads = static_cast<int>(s.chosen().size());
         if (reads > 1) w.mixture = g.declare_linear("mixture", inputs, s.heads * reads);
-        if (s.gate) w.gate = g.declare_linear("gate", inputs, s.heads * w.width);
+        if (s.gate) w.gate = g.declare_linear("gate", inputs, s.heads * w.value.width);
         return w;
     }
     template <class Backend>
     static state<var<Backend>> begin(graph<Backend>& g, const settings& s, memory_sizes z) {
         if (s.dense() == 0) return {};
-        state<var<Backend>> all{{g.uncleared_state("ring", s.slots * value_width(s, z))}, {g.state("written", 1)}, {}};
+        state<var<Backend>> all{
+            {g.uncleared_state("ring", s.slots * value_columns(s.values, z).width)}, {g.state("written", 1)}, {}};
         if (s.has("after")) all.followed = {g.state("followed", s.heads * s.slots)};
         return all;
     }
@@ -186,7 +186,7 @@ struct hybrid {
                                  : which == "content" ? by_content(s, w, e, now)
                                                       : now.followed[0]);
                 reads.push_back(
-                    read_slots(which, weight.back(), values(s, now), now.written[0], w.width, s.order == "age"));
+                    read_slots(which, weight.back(), values(s, now), now.written[0], w.value.width, s.order == "age"));
             }
         if (s.has("after"))
             now.followed = {
@@ -195,7 +195,7 @@ struct hybrid {
         if (reads.size() > 1) {
             const int count = static_cast<int>(reads.size());
             const auto pi = softmax("pi", affine("mixture", e, w.mixture), count);
-            found.context = {mixture("mixed", pi, reads, w.width)};
+            found.context = {mixture("mixed", pi, reads, w.value.width)};
             // For whoever looks on: what `nearest` has of the whole, or slots where it is not there.
             const auto at = s.place("nearest");
             for (std::size_t r = 0; r < near.size(); ++r)
@@ -219,7 +219,7 @@ struct hybrid {
         if (ring || !s.store_gradient) stored = record("stored", content);
         if (ring) knn_write(w.ring, stored, affine("key", stored, w.key));
         if (now.store.empty()) return;
-        const auto v = !s.store_gradient   ? stored.columns(w.first, w.width)
+        const auto v = !s.store_gradient   ? stored.columns(w.value.first, w.value.width)
                        : s.values == "all" ? concatenate("value", content)
                                            : content[s.values == "held" ? 1 : 0];
         now.store = {write_slot("store", now.store[0], v, now.written[0])};
@@ -239,17 +239,14 @@ private:
     static Var values(const settings& s, const state<Var>& now) {
         return s.store_gradient ? now.store[0] : stop_gradient(now.store[0]);
     }
-    static int value_width(const settings& s, memory_sizes z) {
-        return s.values == "all" ? z.observed + z.held : s.values == "held" ? z.held : z.observed;
-    }
     static knn_read_settings nearest(const settings& s, const weights& w) {
         knn_read_settings how;
         how.memory = w.ring;
         how.neighbours = s.neighbours;
         how.epsilon = s.epsilon;
         how.jumpy = s.jumpy;
-        how.value_offset = w.first;
-        how.value_width = w.width;
+        how.value_offset = w.value.first;
+        how.value_width = w.value.width;
         return how;
     }
     template <class Backend>
@@ -269,8 +266,8 @@ private:
         if (s.bounded) kappa = map("bounded", lru_access::bounded{}, kappa);
         const bool by_age = s.order == "age";
         auto score = s.cosine == "each"
-                         ? cosine_scores("cosine", values(s, now), kappa, w.width, now.written, by_age)
-                         : joint_cosine_scores("cosine", values(s, now), kappa, w.width, now.written, by_age);
+                         ? cosine_scores("cosine", values(s, now), kappa, w.value.width, now.written, by_age)
+                         : joint_cosine_scores("cosine", values(s, now), kappa, w.value.width, now.written, by_age);
         if (s.sharpness == "learnt")
             score = map("sharpen", sharpen{}, score, affine("strength", e, w.strength).spread(s.slots));
         return slot_attention("content.weight", score, s.slots, slot_attention_kind::softmax, now.written);

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// What memories with an interface share (NTM, LRU, DNC): the part of a cue or content that their maps see, heads side
+// What memories share: the part of a cue or content that their maps see, the part of a write that is read, heads side
 // by side, and the functors that give a new episode its start.
 
 #include <string>
@@ -25,6 +25,18 @@ inline int interface_width(memory_input input, memory_sizes z) {
 template <class Var>
 std::vector<Var> interface_inputs(memory_input input, const std::vector<Var>& both) {
     return input == "all" ? both : std::vector<Var>{both[1]};
+}
+
+/// What of a write [observed, held] is read.
+using memory_values = choice<"held", "observed", "all">;
+
+/// Columns of a write.
+struct memory_columns {
+    int first = 0, width = 0;
+};
+inline memory_columns value_columns(memory_values values, memory_sizes z) {
+    if (values == "all") return {0, z.observed + z.held};
+    return values == "held" ? memory_columns{z.observed, z.held} : memory_columns{0, z.observed};
 }
 
 /// Heads side by side; a single one as it is.
