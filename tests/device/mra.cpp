@@ -33,5 +33,8 @@ mra::settings small() {
 }  // namespace
 
 TEST_CASE("ten updates of the Memory Recall Agent on a device equal those on the host") {
-    device_test::device_equals_host<mra>(small());
+    auto s = small();
+    device_test::device_equals_host<mra>(s);
+    s.memory.values = "all";
+    device_test::device_equals_host<mra>(s);
 }
