@@ -34,6 +34,7 @@ using memory_values = choice<"held", "observed", "all">;
 struct memory_columns {
     int first = 0, width = 0;
 };
+/// Where in a write what is read stands.
 inline memory_columns value_columns(memory_values values, memory_sizes z) {
     if (values == "all") return {0, z.observed + z.held};
     return values == "held" ? memory_columns{z.observed, z.held} : memory_columns{0, z.observed};
