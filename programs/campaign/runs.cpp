@@ -101,11 +101,11 @@ public:
         double told = 0;
         int signals = 0;
         while (true) {
-            for (std::size_t i = 0; i < children_.size(); ++i) reap(i);
             if (ended_by_slurm && told == 0) {
                 told = seconds_now();
                 stopping_ = true;
             }
+            for (std::size_t i = 0; i < children_.size(); ++i) reap(i);
             if (told > 0 && signals == 0 && seconds_now() - told > direct_signals) asked_to_stop = 1;
             for (; signals < asked_to_stop; ++signals) {
                 stopping_ = true;
@@ -238,6 +238,8 @@ private:
         std::string why = WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status))
                                               : "exit code " + std::to_string(WEXITSTATUS(status));
         const bool ended = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        // A run may hear of its task's end, and have left, before this program hears of it.
+        if (is_task_ && WIFEXITED(status) && WEXITSTATUS(status) == 130) stopping_ = true;
         // A launcher ends as it likes.
         const bool launched = !run.launch.value.empty() && !ended;
         const bool interrupted = stopping_ && (WIFSIGNALED(status) || WEXITSTATUS(status) == 130 || launched);

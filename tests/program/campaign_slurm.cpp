@@ -180,7 +180,7 @@ TEST_CASE("a job that a preemption ends for good is queued anew; a run that some
         const program p = place.start({"--slurm"});
         REQUIRE(in_time([&] { return place.trains("t_maze-1"); }));
         engram::write_file(place.slurm("101_0.end"), "PREEMPTED\n");
-        place.end("101_0", "TERM");
+        place.end("101_0", "TERM run-first");
         CHECK(p.end() == 0);
         CHECK(has(p.out(), "queued    1 run as job 102: runs/t_maze-1\n"));
         CHECK(has(p.out(), "finished  runs/t_maze-1"));
