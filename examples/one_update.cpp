@@ -28,8 +28,7 @@ int main() {
     settings.memory.slots = 64;
 
     const task_options options{.length = 10};
-    const auto seen = t_maze::describe(options).observation;
-    const auto small = model::trace<cpu<float>>(settings, {{seen.height, seen.width, seen.channels}, 2}, 1);
+    const auto small = model::trace<cpu<float>>(settings, shape_of(t_maze::describe(options)), 1);
     const auto mazes = [&](int count, int first_row) -> std::unique_ptr<batch_environment> {
         return std::make_unique<batch_of<t_maze>>("train", count, 1, static_cast<std::uint32_t>(first_row), options,
                                                   nullptr);

@@ -33,14 +33,12 @@ void train(int argc, char** argv) {
     const std::string task = "arbitrary_visuomotor_mapping";
     const task_options options;
     const auto info = describe_task(task, options);
-    const auto& seen = info.observation;
     const auto stimuli = load_stimuli(options);
 
     own::model::settings settings;
     settings.controller.hidden = 64;
     settings.learner.discount = 0;  // one step a trial: nothing is gained by waiting
-    const auto agent =
-        own::model::trace<cpu<float>>(settings, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
+    const auto agent = own::model::trace<cpu<float>>(settings, shape_of(info), seed);
     training_loop<acting_update<cpu<float>>> training(
         {seed, threads, steps}, agent,
         [&](int count, int first_row) {

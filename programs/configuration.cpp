@@ -433,10 +433,6 @@ prepared_run::prepared_run(const configuration& config)
     if (config.elsewhere) rows = std::min(rows, config.run.rollout.environments);
 }
 
-task_shape prepared_run::shape() const {
-    return {{info.observation.height, info.observation.width, info.observation.channels}, info.actions};
-}
-
 std::vector<std::string> tasks_of(const ablation& model) {
     if (!model.learns_sequences()) return task_names();
     // Who learns from targets needs a task that has some; who draws frames needs one that shows frames.

@@ -21,8 +21,7 @@ std::string with_separators(std::int64_t n) {
 
 task_shape shape_of_task(const configuration& config) {
     if (config.model().learns_sequences()) return shape_of(describe_sequence(config.task, config.run.task));
-    const task_info info = describe_task(config.task, config.run.task);
-    return {{info.observation.height, info.observation.width, info.observation.channels}, info.actions};
+    return shape_of(describe_task(config.task, config.run.task));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace engram {
 template <class Backend>
 struct prepared_agent final : prepared_run {
     explicit prepared_agent(const configuration& config)
-        : prepared_run(config), agent(traced<Backend>(config, shape())) {}
+        : prepared_run(config), agent(traced<Backend>(config, shape_of(info))) {}
 
     parameters<float>& store() const override { return *agent.store; }
     bool tells_reads() const override { return agent.read_weight.has_value(); }

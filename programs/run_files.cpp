@@ -31,7 +31,8 @@ void remove_leftovers(const run_paths& paths) {
         const std::filesystem::path path(file);
         std::error_code ignored;
         for (const auto& entry : std::filesystem::directory_iterator(path.parent_path(), ignored)) {
-            const std::string name = entry.path().filename().string(), start = path.filename().string() + ".";
+            const std::string name = entry.path().filename().string(),
+                              start = path.filename().string() + atomic_file::suffix;
             if (name.starts_with(start) && name.size() == start.size() + 6) found.push_back(entry.path());
         }
     }

@@ -25,8 +25,7 @@ using backend = cuda<float>;
 template <class Agent, class Environment>
 void time_training(const char* name, const task_options& options, int B, int T) {
     const task_info info = Environment::describe(options);
-    const task_shape shape{{info.observation.height, info.observation.width, info.observation.channels}, info.actions};
-    const auto agent = Agent::template trace<backend>({}, shape, 1);
+    const auto agent = Agent::template trace<backend>({}, shape_of(info), 1);
     acting_settings s;
     s.rollout.environments = B;
     s.rollout.unroll = T;

@@ -18,6 +18,7 @@
 #include <engram/core/device.hpp>
 #include <engram/core/dual.hpp>
 #include <engram/core/error.hpp>
+#include <engram/core/flag.hpp>
 #include <engram/core/float_maths.hpp>
 #include <engram/core/pack.hpp>
 #include <engram/core/packs.hpp>
@@ -69,6 +70,7 @@
 #include <engram/operations/cpc.hpp>
 #include <engram/operations/dnc.hpp>
 #include <engram/operations/dropout.hpp>
+#include <engram/operations/episodes.hpp>
 #include <engram/operations/knn.hpp>
 #include <engram/operations/layer_norm.hpp>
 #include <engram/operations/learnt_row.hpp>
@@ -86,6 +88,7 @@
 #include <engram/operations/recall_matrices.hpp>
 #include <engram/operations/receive_gradient.hpp>
 #include <engram/operations/recurrent_rows.hpp>
+#include <engram/operations/relu_layer.hpp>
 #include <engram/operations/returns.hpp>
 #include <engram/operations/row_operation.hpp>
 #include <engram/operations/slots.hpp>

@@ -22,9 +22,12 @@ struct result_table {
         const auto at = std::find(names.begin(), names.end(), name);
         return at == names.end() ? "" : row[static_cast<std::size_t>(at - names.begin())];
     }
-    /// What tells a run from all others of a campaign.
-    std::string run_of(const std::vector<std::string>& row) const {
-        return cell(row, "program") + "\n" + cell(row, "task") + "\n" + cell(row, "seed") + "\n" + cell(row, "section");
+    /// What tells a run from all others of a campaign, which varies these settings.
+    std::string run_of(const std::vector<std::string>& row, const std::vector<std::string>& varied) const {
+        std::string run;
+        for (const char* name : {"program", "task", "seed", "section"}) run += cell(row, name) + "\n";
+        for (const auto& name : varied) run += cell(row, name) + "\n";
+        return run;
     }
     std::string text() const {
         std::string out;
@@ -86,8 +89,8 @@ inline result_table parse_results(const std::string& text, const std::string& pa
 }
 
 /// `fresh` in place of what `old` has of its runs; other rows stay where they are, new runs follow. Columns are those
-/// of `fresh`, then what `old` alone has.
-inline result_table merged(const result_table& old, const result_table& fresh) {
+/// of `fresh`, then what `old` alone has. `varied`: settings that tell runs apart.
+inline result_table merged(const result_table& old, const result_table& fresh, const std::vector<std::string>& varied) {
     result_table out;
     out.remarks = old.remarks;
     out.names = fresh.names;
@@ -105,16 +108,16 @@ inline result_table merged(const result_table& old, const result_table& fresh) {
     const auto write_run = [&](const std::string& run) {
         bool any = false;
         for (const auto& row : fresh.rows)
-            if (fresh.run_of(row) == run) take(fresh, row), any = true;
+            if (fresh.run_of(row, varied) == run) take(fresh, row), any = true;
         if (any) written.push_back(run);
         return any;
     };
     for (const auto& row : old.rows) {
-        const std::string run = old.run_of(row);
+        const std::string run = old.run_of(row, varied);
         if (!is_written(run) && !write_run(run)) take(old, row);
     }
     for (const auto& row : fresh.rows)
-        if (const std::string run = fresh.run_of(row); !is_written(run)) write_run(run);
+        if (const std::string run = fresh.run_of(row, varied); !is_written(run)) write_run(run);
     return out;
 }
 

@@ -348,7 +348,8 @@ int add_results(const campaign& all, const std::string& path) {
     std::string rows = rows_of(all, runs);
     if (exists_on_disk(path)) {
         const bytes before = read_file(path);
-        rows = merged(parse_results({before.begin(), before.end()}, path), parse_results(rows, path)).text();
+        rows =
+            merged(parse_results({before.begin(), before.end()}, path), parse_results(rows, path), all.varied).text();
     }
     write_table(path, rows);
     return 0;

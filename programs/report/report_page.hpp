@@ -402,7 +402,6 @@ private:
                            escape_html(run->mode) + "</td></tr>";
                     std::vector<std::pair<std::string, std::string>> list;
                     flat_settings(run->settings, "", list);
-                    flat_settings(run->settings_trainer, "trainer", list);
                     settings +=
                         "<details><summary>" +
                         escape_html(ablation_title(a.ablation) + (run->seed ? ", seed " + fixed(*run->seed, 0) : "")) +

@@ -24,7 +24,7 @@ void an_actor_on_the_device_takes_the_hosts_actions() {
     options.length = 3;
     options.length_spread = 2;
     const task_info info = t_maze::describe(options);
-    const task_shape shape{{info.observation.height, info.observation.width, info.observation.channels}, info.actions};
+    const task_shape shape = shape_of(info);
     typename model::settings s;
     s.encoder.layers = {6, 4};
     s.controller.hidden = 5;

@@ -63,9 +63,7 @@ traced_agent<device> traced() {
     s.encoder.layers = {64};
     s.controller.hidden = 32;
     s.memory.slots = 16, s.memory.key = 6, s.memory.neighbours = 3;
-    const auto info = task::describe(options());
-    const auto& seen = info.observation;
-    return model::trace<device>(s, {{seen.height, seen.width, seen.channels}, info.actions}, 1);
+    return model::trace<device>(s, shape_of(task::describe(options())), 1);
 }
 
 }  // namespace

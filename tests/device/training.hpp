@@ -56,9 +56,7 @@ inline acting_settings settings() {
 
 template <class Backend>
 traced_agent<Backend> traced() {
-    const task_info info = t_maze::describe(corridor());
-    return model::trace<Backend>(
-        small(), {{info.observation.height, info.observation.width, info.observation.channels}, info.actions}, 5);
+    return model::trace<Backend>(small(), shape_of(t_maze::describe(corridor())), 5);
 }
 
 /// What the iterations of a run told, and the weights that it left.

@@ -334,6 +334,19 @@ TEST_CASE("bits that are given back wrong: less is better, and of the lengths th
     CHECK(has(comparison_csv(compare(runs)), ",length_9,1,"));
 }
 
+TEST_CASE("answers that are right: more is better") {
+    std::vector<run_record> runs;
+    for (const auto& [name, right] : {std::pair{"bptt_lstm", 20.0}, {"dnc_gtmm", 100.0}}) {
+        auto& run = runs.emplace_back();
+        run.ablation = name, run.task = "copy";
+        run.metrics = parse_metrics("step,loss\n10,1\n", "metrics.csv");
+        run.levels = {{"test", "% right", 10, right, 0.1, {}, {}}};
+    }
+    const auto task = compare(runs)[0];
+    CHECK(task.kind == run_kind::supervised);
+    CHECK(headline(task) == "DNC GTMM reaches 100 (% right) on copy; without memory, LSTM, BPTT stays at 20");
+}
+
 TEST_CASE("measured numbers keep their decimals") {
     CHECK(measured(618.94) == "618.9");
     CHECK(measured(8.5) == "8.50");

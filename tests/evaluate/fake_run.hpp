@@ -23,7 +23,6 @@ inline void fake_run(const std::string& folder, const std::string& ablation, int
                         {"steps", 1000},        {"threads", 1}, {"mode", "synchronous"}};
     config["settings"]["memory"]["slots"] = 128;
     config["settings"]["note"] = "a<b & \"c\"";
-    config["settings_trainer"]["rate"] = 0.001;
     engram::write_json(folder + "/config.json", config);
     engram::json summary{{"ablation", ablation}, {"task", task},  {"preset", "small"},
                          {"seed", seed},         {"steps", 1000}, {"parameters", 4321},

@@ -45,6 +45,12 @@ TEST_CASE("other settings, other steps and a seed twice are") {
           std::vector<std::string>{"own: its 2 runs differ in steps and have a seed in common, yet count as seeds of "
                                    "one experiment; compare them in reports of their own"});
 
+    // What ended as soon as it was good enough was begun for the same.
+    auto soon = longer;
+    soon[0].seed = 2;
+    soon[0].steps_asked = soon[1].steps_asked = 300;
+    CHECK(mixed_runs(compare(soon).at(0)).empty());
+
     const std::vector<run_record> same{run_of(1, 100, narrow), run_of(1, 100, narrow)};
     CHECK(mixed_runs(compare(same).at(0)).at(0).starts_with("own: its 2 runs have a seed in common, yet"));
 }

@@ -78,6 +78,9 @@ TEST_CASE("leaders are all that are not shown to be worse than the best") {
     CHECK(all[0].leaders == std::vector<std::string>{"lstm_mem", "mra"});
     CHECK(leaders_text(all) == "change_detection (small), train: lstm_mem, mra\n");
     CHECK(leaders_of({fake("mra", 1, 45)}).empty());
+    // An agent that nobody here knows may lead.
+    CHECK(leaders_of({fake("mine", 1, 49), fake("mine", 2, 49.1), fake("ff", 1, 25), fake("ff", 2, 25.2)})[0].leaders ==
+          std::vector<std::string>{"mine"});
     // One seed shows nothing of an agent.
     CHECK(leaders_of({fake("mra", 1, 45), fake("mra", 2, 47), fake("ff", 1, 25)}).empty());
 }

@@ -53,7 +53,6 @@ TEST_CASE(
     CHECK(count(html, "<ol class='strip'>") == 1);  // one episode per ablation
     CHECK(count(html, "<tr><th scope='row'>LSTM+MEM</th>") == 3);
     CHECK(has(html, "<span>memory.slots</span><b>128</b>"));
-    CHECK(has(html, "<span>trainer.rate</span><b>0.001</b>"));
     CHECK(count(html, "http") == 1);  // the name space of SVG in the script
     CHECK(!has(html, "nan"));
 }

@@ -34,7 +34,7 @@ TEST_CASE("a run that is not finished is a run: config alone, half a last line, 
     const temporary_folder folder;
     fake_run(folder / "a", "ff", 1, {});
     std::filesystem::remove(folder / "a/summary.json");
-    write_file(folder / "a/metrics.csv", "step,reward\r\n100,nan\r\n200,1e-3\r\n\r\n30");
+    write_file(folder / "a/metrics.csv", "step,reward\r\n100,nan\r\n200,1e-3\r\n\r\n300,1e");
     const run_record run = read_run(folder / "a");
     CHECK(run.levels.empty());
     CHECK(run.metrics.rows == 2);
@@ -51,7 +51,7 @@ TEST_CASE("bad metrics name the line and the column") {
           "m.csv, line 2: '2 3' in column 'reward' is not a number");
     CHECK(sentence([] { parse_metrics("step,reward\n1,2\n\n2\n3,4\n", "m.csv"); }) ==
           "m.csv, line 4: 1 cells, but the header has 2");
-    CHECK(sentence([] { parse_metrics("step,reward\n1,2,3", "m.csv"); }) ==
+    CHECK(sentence([] { parse_metrics("step,reward\n1,2,3\n", "m.csv"); }) ==
           "m.csv, line 2: 3 cells, but the header has 2");
     CHECK(has(sentence([] { parse_metrics("time,reward\n1,2\n", "m.csv"); }), "line 1: no column 'step'"));
     CHECK(has(sentence([] { parse_metrics("step,loss,loss\n", "m.csv"); }), "the column 'loss' occurs twice"));

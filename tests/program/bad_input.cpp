@@ -171,7 +171,12 @@ TEST_CASE("a run folder is neither overwritten nor continued by another run") {
     refused(run({"train", "--resume", "--out", out, "--steps", "10", "--quiet"}),
             "--steps 10: the run in " + out + " is at step 600, and was begun for 550; expected as many or more");
     refused(run({"train", "--resume", "--out", out, "--steps", "549", "--quiet"}), "--steps 549: the run in");
+    const std::string mine = out + "/checkpoint/latest.safetensors.backup", half = out + "/metrics.csv.partial-a1B2c3";
+    engram::write_file(mine, std::string("mine"));
+    engram::write_file(half, std::string("half"));
     const finished again = run({"train", "--resume", "--out", out, "--steps", "550", "--quiet"});
+    CHECK(std::filesystem::exists(mine));
+    CHECK(!std::filesystem::exists(half));
     INFO(again.err);
     CHECK(again.code == 0);
     CHECK(checkpoint_of(out) == checkpoint);

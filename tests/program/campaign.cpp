@@ -368,6 +368,17 @@ TEST_CASE("a table of results names what varies, and has a row of a run that was
     CHECK(has(csv, "\nff,t_maze,1,one,,,,,,,,,960,"));
     CHECK(lines_with(csv, "\nff,t_maze,1,two,8,") == 4);
     CHECK(lines_with(csv, "\n") == 8);
+    // Results are of all that is finished, whichever of it was asked for.
+    CHECK(place.run({"--only", "runs/one-640"}).code == 0);
+    CHECK(text_of(place / "t_maze.csv") == csv);
+    const auto needed = place.run({"weights=runs/one-640", "--only", "runs/two-960", "--dry-run"});
+    CHECK(!has(needed.out, "--out runs/one-640"));
+    // Into a kept table rows go by what varies, so those of a run that is gone stay.
+    REQUIRE(place.run({"--report", "--into", "kept.csv"}).code == 0);
+    const std::string kept = text_of(place / "kept.csv");
+    std::filesystem::remove_all(place / "runs/one-960");
+    REQUIRE(place.run({"--report", "--into", "kept.csv"}).code == 0);
+    CHECK(text_of(place / "kept.csv") == kept);
 }
 
 TEST_CASE("a run begins with the weights of one before it, once that is finished") {

@@ -168,16 +168,7 @@ public:
         *this = changed;
     }
     learning_kind learns() const override {
-        return learner.visit([]<class L>(const typename L::settings&) {
-            using wiring = typename internal::wiring_of<L>::type;
-            if (std::is_same_v<wiring, predicts_targets>) return learning_kind::predictions;
-            if (std::is_same_v<wiring, carries_states>) return learning_kind::unrolls;
-            if (std::is_same_v<wiring, acts_on_memory>) return learning_kind::phases;
-            const bool sequences = requires {
-                requires L::learns_sequences;
-            };
-            return sequences ? learning_kind::sequences : learning_kind::acting;
-        });
+        return learner.visit([]<class L>(const typename L::settings&) { return learning_kind_of<L>(); });
     }
     traced_agent<cpu<float>> trace(const task_shape&, std::uint64_t, purpose) const override {
         fail("composed: these are settings alone");

@@ -128,6 +128,46 @@ TEST_CASE("a learner that learns is followed by weights, and waits for an actor 
     }
 }
 
+TEST_CASE("a whole update learns from more groups than may be under way") {
+    auto s = settings(0);
+    s.asynchronous.whole = true;
+    int off = 0;
+    with_actors(2, 1, s, [&](apart& t, const auto&) {
+        for (int i = 0; i < 10; ++i) {
+            t.iterate();
+            off += ratios_off(t);
+        }
+        CHECK(t.updates() == 10);
+        CHECK(t.steps() == 10 * 7 * 8);
+        CHECK(t.take_window().largest_lag <= static_cast<double>(t->longest_lag()));
+    });
+    CHECK(off == 0);
+}
+
+TEST_CASE("no checkpoint is made of an unroll that an actor broke off") {
+    std::string said;
+    std::atomic<int> left = 2 * 2 * 7 + 5;  // it breaks in the third unroll, begun after the first update
+    const auto make = [&, plain = maker()](int count, int first) -> std::unique_ptr<batch_environment> {
+        return std::make_unique<watched>(plain(count, first), [&left] { require(--left > 0, "the floor gave way"); });
+    };
+    as_processes(2, [&](processes& self) {
+        const auto model = trace();
+        try {
+            apart loop({3, 1, 10'000'000, &self}, model, make, settings());
+            if (self.rank() > 0) return (void)act_to_the_end(loop);
+            loop.iterate();
+            while (left > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            try {
+                (void)saved(loop);
+            } catch (const error& problem) {
+                said = problem.what();
+            }
+        } catch (const agreed_error&) {
+        }
+    });
+    CHECK(said == "the floor gave way");
+}
+
 TEST_CASE("a checkpoint holds the parts of all, and one process, or another number, takes it up") {
     safetensors first, again, later;
     with_actors(3, 1, settings(0), [&](apart& t, const auto&) {

@@ -19,13 +19,7 @@ using namespace small;
 
 inline var<backend> find(const traced_agent<backend>& a, const std::string& name) {
     for (std::size_t v = 0; v < a.g->values().size(); ++v)
-        if (a.g->values()[v].name == name) {
-            var<backend> found;
-            found.value = static_cast<int>(v);
-            found.width = a.g->values()[v].width;
-            found.owner = a.g.get();
-            return found;
-        }
+        if (a.g->values()[v].name == name) return a.g->variable_of(static_cast<int>(v));
     FAIL("no value " << name);
     return {};
 }

@@ -34,6 +34,11 @@ TEST_CASE("phases follow each other, and the memory that was trained acts and st
     const auto first = values(*r.policy.store, "memory.controller.gates.weight");
     r.until("memory");
     CHECK(r.trainer->steps() >= 400);
+    const auto ended = r.trainer->take_window();  // the memory has had no update yet
+    CHECK(ended.iterations > 0);
+    CHECK(ended.losses[0].second > 0);
+    CHECK(std::isnan(ended.losses[1].second));
+    CHECK(r.trainer->take_window().iterations == 0);
     r.until("policy");
     const auto trained = values(*r.trainer->memory().store, "memory.controller.gates.weight");
     CHECK(trained != first);
@@ -201,6 +206,19 @@ TEST_CASE(
                 CHECK(same(resumed.saved(), end));
             }
         }
+}
+
+TEST_CASE("all at once: a checkpoint that lacks a number of the memory changes nothing") {
+    run joint({.joint = true}), other({.seed = 2, .joint = true});
+    for (int i = 0; i < 20; ++i) other.trainer->iterate();
+    auto file = other.saved();
+    const auto lost = std::find_if(file.tensors.begin(), file.tensors.end(),
+                                   [](const auto& t) { return t.first.starts_with("joint.memory."); });
+    REQUIRE(lost != file.tensors.end());
+    file.tensors.erase(lost);
+    const auto before = joint.saved();
+    CHECK_THROWS_AS(joint.trainer->load(file), error);
+    CHECK(same(joint.saved(), before));
 }
 
 TEST_CASE("all at once: a checkpoint of phases and a replay without room for an episode are a sentence") {

@@ -24,9 +24,7 @@ double trained(std::int64_t steps) {
     typename Model::settings settings;
     settings.controller.hidden = 64;
     settings.learner.discount = 0;
-    const auto& seen = info.observation;
-    const auto agent =
-        Model::template trace<cpu<float>>(settings, {{seen.height, seen.width, seen.channels}, info.actions}, 1);
+    const auto agent = Model::template trace<cpu<float>>(settings, shape_of(info), 1);
     training_loop<acting_update<cpu<float>>> training(
         {1, 1, steps}, agent,
         [&](int count, int first_row) -> std::unique_ptr<batch_environment> {

@@ -20,9 +20,7 @@ traced_agent<backend> with_memory(std::uint64_t seed = 1, double divergence_cost
     s.encoder.layers = {32};
     s.controller.hidden = 16;
     s.memory.slots = 32, s.memory.key = 16, s.memory.neighbours = 4;
-    const auto info = task::describe(options());
-    const auto& seen = info.observation;
-    return learning_model::trace<backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
+    return learning_model::trace<backend>(s, shape_of(task::describe(options())), seed);
 }
 
 struct run : small_training<backend> {

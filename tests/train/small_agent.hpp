@@ -36,9 +36,7 @@ inline traced_agent<backend> trace(std::uint64_t seed = 1, int hidden = 16, doub
     s.memory.key = 16;
     s.memory.neighbours = 4;
     s.learner.discount = discount;
-    const auto info = task::describe(options());
-    const auto& seen = info.observation;
-    return model::trace<backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
+    return model::trace<backend>(s, shape_of(task::describe(options())), seed);
 }
 
 /// A smaller one on any backend, to be emulated.
@@ -48,9 +46,7 @@ traced_agent<Backend> trace_smaller(std::uint64_t seed = 1) {
     s.encoder.layers = {12};
     s.controller.hidden = 8;
     s.memory.slots = 16, s.memory.key = 6, s.memory.neighbours = 3;
-    const auto info = task::describe(options());
-    const auto& seen = info.observation;
-    return model::trace<Backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
+    return model::trace<Backend>(s, shape_of(task::describe(options())), seed);
 }
 
 /// As small, with PPO, whose policy is held near the behaviour's by a weight that is adapted.
@@ -62,9 +58,7 @@ traced_agent<Backend> trace_held_near(std::uint64_t seed = 1) {
     s.controller.hidden = 8;
     s.memory.slots = 16, s.memory.key = 6, s.memory.neighbours = 3;
     s.learner.divergence_cost = 0.2;
-    const auto info = task::describe(options());
-    const auto& seen = info.observation;
-    return held::trace<Backend>(s, {{seen.height, seen.width, seen.channels}, info.actions}, seed);
+    return held::trace<Backend>(s, shape_of(task::describe(options())), seed);
 }
 
 inline std::shared_ptr<const stimulus_set> images() {

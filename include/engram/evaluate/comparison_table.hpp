@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <engram/evaluate/comparison.hpp>
+#include <engram/evaluate/text_table.hpp>
 
 namespace engram {
 
@@ -67,10 +68,6 @@ inline std::string comparison_text(const task_comparison& task) {
             row.push_back(level && level->*m.value ? cell(*(level->*m.value)) : "-");
         }
     }
-    std::vector<std::size_t> widths(rows[0].size());
-    for (const auto& row : rows)
-        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-
     std::string out = task.task + (task.preset.empty() ? "" : " (" + task.preset + ")") + ": ";
     const std::string error = std::string(", +- standard error over seeds (over ") +
                               (task.kind == run_kind::agent ? "episodes" : "sequences") + " for one seed)";
@@ -80,16 +77,7 @@ inline std::string comparison_text(const task_comparison& task) {
                              : (task.unit.empty() ? "mean" : task.unit) + error;
     if (!measures.empty()) out += "; KL in nats a step on " + task.levels[task.judged_level()];
     out += "\n";
-    for (const auto& row : rows) {
-        std::string line = "  ";
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            const std::string pad(widths[i] - row[i].size(), ' ');
-            line += (i > 0 ? "  " : "") + (i == 0 ? row[i] + pad : pad + row[i]);
-        }
-        line.erase(line.find_last_not_of(' ') + 1);
-        out += line + "\n";
-    }
-    return out;
+    return out + text_table(rows);
 }
 
 /// A spreadsheet's cell: quoted where it must be.

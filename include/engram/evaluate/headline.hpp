@@ -3,7 +3,7 @@
 
 // What a comparison says, in one sentence: the best ablation, and the best without memory beside it (or the best with
 // memory, where one without it wins; or the worst, where that is not known). Of generative models it is what they pay
-// for a frame that comes back, or for a sequence where none does; of models that answer, what they get wrong.
+// for a frame that comes back, or for a sequence where none does; of models that answer in bits, how many are wrong.
 
 #include <algorithm>
 #include <cmath>
@@ -100,7 +100,7 @@ inline std::string generative_lead(const task_comparison& task) {
 
 /// The sentence; empty when nothing was evaluated.
 inline std::string headline(const task_comparison& task) {
-    if (task.kind != run_kind::agent)
+    if (task.kind == run_kind::generative || task.unit.starts_with("wrong "))
         if (auto sentence = sequence_headline(task); !sentence.empty()) return sentence;
     const ablation_comparison *best = nullptr, *with = nullptr, *without = nullptr, *last = nullptr;
     for (const auto& a : task.ablations) {  // the best come first

@@ -22,6 +22,7 @@
 #include <engram/evaluate/comparison_table.hpp>
 #include <engram/evaluate/names.hpp>
 #include <engram/evaluate/reference_scores.hpp>
+#include <engram/evaluate/text_table.hpp>
 
 namespace engram {
 
@@ -224,21 +225,9 @@ inline std::string heat_map_text(const heat_map& map) {
     };
     for (const auto& row : map.rows) add(row.ablation, row.cells, row.average);
     add("mean", map.averages, map.averages.back());
-    std::vector<std::size_t> widths(rows[0].size());
-    for (const auto& row : rows)
-        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
     std::string out = std::string(heat_levels[map.level]) + (map.level == gap_level ? ", points" : ", %") + " (" +
                       (map.of_paper ? "the paper's Tables 4 to 16" : map.fidelity + " fidelity") + "; " +
-                      scale_in_words(map.fidelity) + ")\n";
-    for (const auto& row : rows) {
-        std::string line = "  ";
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            const std::string pad(widths[i] - row[i].size(), ' ');
-            line += (i > 0 ? "  " : "") + (i == 0 ? row[i] + pad : pad + row[i]);
-        }
-        line.erase(line.find_last_not_of(' ') + 1);
-        out += line + "\n";
-    }
+                      scale_in_words(map.fidelity) + ")\n" + text_table(rows);
     for (const auto& note : map.notes()) out += "  note: " + note + "\n";
     return out;
 }

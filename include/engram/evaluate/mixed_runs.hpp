@@ -29,13 +29,13 @@ inline std::vector<std::string> different_settings(const run_record& a, const ru
         }
     };
     compare(a.settings, b.settings);
-    compare(a.settings_trainer, b.settings_trainer);
     return {names.begin(), names.end()};
 }
 
 /// One sentence for each ablation whose runs are not seeds of one experiment: other settings, another number of steps,
 /// or one seed twice.
 inline std::vector<std::string> mixed_runs(const task_comparison& task) {
+    const auto asked = [](const run_record& run) { return run.steps_asked ? run.steps_asked : run.steps; };
     std::vector<std::string> sentences;
     for (const auto& a : task.ablations) {
         std::set<std::string> different;
@@ -43,7 +43,7 @@ inline std::vector<std::string> mixed_runs(const task_comparison& task) {
         bool twice = false;
         for (const auto* run : a.runs) {
             for (auto& name : different_settings(*a.runs[0], *run)) different.insert(std::move(name));
-            if (run->steps != a.runs[0]->steps) different.insert("steps");
+            if (asked(*run) != asked(*a.runs[0])) different.insert("steps");
             twice |= run->seed && !seeds.insert(*run->seed).second;
         }
         if (different.empty() && !twice) continue;

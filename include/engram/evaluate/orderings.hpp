@@ -199,15 +199,20 @@ struct level_leaders {
 
 /// Of every task and level with at least two agents of enough seeds.
 inline std::vector<level_leaders> leaders_of(const std::vector<run_record>& runs) {
+    std::vector<std::string> names;
+    for (const auto& run : runs)
+        if (std::find(names.begin(), names.end(), run.ablation) == names.end()) names.push_back(run.ablation);
+    std::stable_sort(names.begin(), names.end(),
+                     [](const auto& a, const auto& b) { return ablation_rank(a) < ablation_rank(b); });
     std::vector<level_leaders> all;
     for (const auto& fidelity : fidelities_of(runs))
         for (const auto& task : suite_tasks)
             for (const char* level : suite_scores) {
                 std::vector<std::pair<std::string, seed_scores>> agents;
-                for (const auto& known : ablation_names)
-                    if (auto found = scores_of(runs, fidelity, task.name, known.name, level);
+                for (const auto& name : names)
+                    if (auto found = scores_of(runs, fidelity, task.name, name, level);
                         found.mean.size() >= fewest_seeds)
-                        agents.emplace_back(known.name, std::move(found));
+                        agents.emplace_back(name, std::move(found));
                 if (agents.size() < 2) continue;
                 std::stable_sort(agents.begin(), agents.end(), [](const auto& a, const auto& b) {
                     return a.second.over_seeds() > b.second.over_seeds();

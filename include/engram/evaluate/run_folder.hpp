@@ -58,16 +58,17 @@ struct metrics_columns {
         return at == columns.end() ? nullptr : &at->second;
     }
     /// Environment steps; null for a table without that column.
-    const std::vector<double>* steps() const { return find("step") ? find("step") : find("steps"); }
+    const std::vector<double>* steps() const { return find("step"); }
 };
 
 struct run_record {
     std::string folder, ablation, task, preset, device, mode;
     std::optional<double> seed, steps, parameters, threads, steps_per_second, wall_seconds;
+    std::optional<double> steps_asked = {};  // what the run was begun for; it may have ended sooner
     std::vector<level_result> levels;
     std::vector<level_curve> curves = {};  // of levels.csv
     metrics_columns metrics;
-    json settings, settings_trainer;
+    json settings;
     std::optional<retrieval_episode> retrieval;
     std::string strips;  // sample/strips.png in base64
 
@@ -95,7 +96,6 @@ struct run_record {
 /// The columns of metrics.csv; `source` names the file in errors.
 inline metrics_columns parse_metrics(std::string_view text, const std::string& source) {
     static constexpr std::string_view known[] = {"step",
-                                                 "steps",
                                                  "update",
                                                  "episodes",
                                                  "reward",
@@ -149,7 +149,7 @@ inline metrics_columns parse_metrics(std::string_view text, const std::string& s
             continue;
         }
         // A run that is being written, or was killed, ends in half a line.
-        if (!complete && cells.size() < names.size()) break;
+        if (!complete) break;
         require(cells.size() == names.size(), source, ", line ", number, ": ", cells.size(),
                 " cells, but the header has ", names.size());
         for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -250,8 +250,8 @@ inline run_record read_run(const std::string& folder) {
         number(run.seed, "seed"), number(run.steps, "steps"), number(run.parameters, "parameters");
         number(run.threads, "threads"), number(run.steps_per_second, "steps_per_second");
         number(run.wall_seconds, "wall_seconds");
+        if (std::string_view(name) == "config.json") run.steps_asked = run.steps;
         if (content.contains("settings")) run.settings = content["settings"];
-        if (content.contains("settings_trainer")) run.settings_trainer = content["settings_trainer"];
         if (content.contains("levels")) run.levels = parse_levels(content["levels"], source);
     }
     require(!run.ablation.empty(), folder, ": neither config.json nor summary.json names the ablation");

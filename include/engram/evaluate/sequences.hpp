@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include <engram/core/flag.hpp>
 #include <engram/evaluate/levels.hpp>
 #include <engram/train/sequence_batch.hpp>
 
@@ -207,8 +208,7 @@ private:
             const std::ptrdiff_t row = std::ptrdiff_t{t} * batch_.rows() + b;
             if (weight[static_cast<std::size_t>(row)] == 0) continue;
             for (int f = 0; f < o.width; ++f)
-                wrong +=
-                    (o.at(t)[b * o.stride + f] > 0) != (target[static_cast<std::size_t>(row * o.width + f)] > 0.5f);
+                wrong += (o.at(t)[b * o.stride + f] > 0) != is_set(target[static_cast<std::size_t>(row * o.width + f)]);
         }
         return wrong;
     }

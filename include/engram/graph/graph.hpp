@@ -69,6 +69,14 @@ var<Backend> stop_gradient(var<Backend> x) {
     return x;
 }
 
+/// Columns of all of them side by side.
+template <class Backend>
+int columns_of(const std::vector<var<Backend>>& all) {
+    int columns = 0;
+    for (const auto& v : all) columns += v.width;
+    return columns;
+}
+
 /// N equal column blocks.
 template <int N, class Backend>
 std::array<var<Backend>, N> split_columns(const var<Backend>& x) {
@@ -325,13 +333,13 @@ public:
 
     /// The input or the state of this name; traced by no graph if there is none.
     variable named(const std::string& name) {
-        variable v;
         for (std::size_t i = 0; i < values_.size(); ++i)
-            if (found_by_name(values_[i].kind) && values_[i].name == name) {
-                v.value = static_cast<int>(i);
-                v.width = values_[i].width;
-                v.owner = this;
-            }
+            if (found_by_name(values_[i].kind) && values_[i].name == name) return variable_of(static_cast<int>(i));
+        return {};
+    }
+    variable variable_of(int id) {
+        variable v;
+        v.value = id, v.width = value(id).width, v.owner = this;
         return v;
     }
 
@@ -370,11 +378,7 @@ private:
                 require(v.name != name || !found_by_name(v.kind), "graph: '", name,
                         "' is the name of two inputs or states");
         values_.push_back({name, width, rows, kind, current_scan_});
-        variable v;
-        v.value = static_cast<int>(values_.size()) - 1;
-        v.width = width;
-        v.owner = this;
-        return v;
+        return variable_of(static_cast<int>(values_.size()) - 1);
     }
 
     std::shared_ptr<engram::parameters<real>> store_;

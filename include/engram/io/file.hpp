@@ -65,7 +65,10 @@ inline bytes read_file(const std::string& path) {
 /// Writes a file piece by piece; nothing is seen under its name before `commit`, and nothing at all without it.
 class atomic_file {
 public:
-    explicit atomic_file(std::string path) : path_(std::move(path)), temporary_(path_ + ".XXXXXX") {
+    /// What a file is called while it is written: its name, this, and six characters.
+    static constexpr const char* suffix = ".partial-";
+
+    explicit atomic_file(std::string path) : path_(std::move(path)), temporary_(path_ + suffix + "XXXXXX") {
         file_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
         require(file_ >= 0, "cannot write ", path_, ": ", std::strerror(errno));
     }

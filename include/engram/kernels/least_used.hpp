@@ -16,7 +16,8 @@
 #include <cstddef>
 #include <limits>
 
-#include "engram/kernels/rows.hpp"
+#include <engram/core/flag.hpp>
+#include <engram/kernels/rows.hpp>
 
 namespace engram {
 
@@ -111,7 +112,7 @@ void clear_and_add(const Real* memory, int N, int W, const Real* marks, const Re
     std::copy_n(memory, std::ptrdiff_t(N) * W, written);
     for (int r = 0; r < R; ++r)
         for (int n = 0; n < N; ++n)
-            if (marks[std::ptrdiff_t(r) * N + n] > Real(0.5)) std::fill_n(written + std::ptrdiff_t(n) * W, W, Real(0));
+            if (is_set(marks[std::ptrdiff_t(r) * N + n])) std::fill_n(written + std::ptrdiff_t(n) * W, W, Real(0));
     weighted_rows<true>(weights, 1, N, N, add, W, R, written, W, W);
 }
 
@@ -124,7 +125,7 @@ void clear_and_add_gradient(int N, int W, const Real* marks, const Real* weights
     std::fill_n(kept, N, Real(1));
     for (int r = 0; r < R; ++r)
         for (int n = 0; n < N; ++n)
-            if (marks[std::ptrdiff_t(r) * N + n] > Real(0.5)) kept[n] = 0;
+            if (is_set(marks[std::ptrdiff_t(r) * N + n])) kept[n] = 0;
     for (int n = 0; n < N; ++n)
         if (kept[n] != 0) add_scaled(d_memory + std::ptrdiff_t(n) * W, Real(1), d_written + std::ptrdiff_t(n) * W, W);
 }

@@ -18,7 +18,6 @@
 // Inputs of the pairs: memory [P, B, M], observation [P, B, .] or context [P, B, C], target and weight [P, B, 1]
 // (weights add up to the means above). train/memup_update.hpp runs it.
 
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -31,6 +30,7 @@
 #include <engram/operations/dropout.hpp>
 #include <engram/operations/loss.hpp>
 #include <engram/operations/receive_gradient.hpp>
+#include <engram/operations/relu_layer.hpp>
 
 namespace engram {
 
@@ -142,18 +142,10 @@ struct memup {
     template <class Backend>
     static var<Backend> predict(graph<Backend>& g, const settings& s, std::vector<var<Backend>> inputs,
                                 const task_shape& task) {
-        for (std::size_t i = 0; i < s.hidden.size(); ++i) {
-            int columns = 0;
-            for (const auto& v : inputs) columns += v.width;
-            const auto name = message("hidden.", i);
-            const auto w =
-                g.declare_linear(name, columns, s.hidden[i], initial::fan_in<typename Backend::real>(std::sqrt(2.0)));
-            inputs = {map(name + ".relu", rectify{}, affine(name, inputs, w))};
-        }
+        for (std::size_t i = 0; i < s.hidden.size(); ++i)
+            inputs = {relu_layer(message("hidden.", i), inputs, s.hidden[i])};
         if (inputs.size() == 1) inputs[0] = dropout("dropout", inputs[0], s.dropout);
-        int columns = 0;
-        for (const auto& v : inputs) columns += v.width;
-        return affine("answer", inputs, g.declare_linear("answer", columns, answer_width(s.targets, task)));
+        return affine("answer", inputs, g.declare_linear("answer", columns_of(inputs), answer_width(s.targets, task)));
     }
     template <class Backend>
     static var<Backend> row_loss(graph<Backend>& g, const settings& s, const var<Backend>& logits,

@@ -14,7 +14,6 @@
 // E of the detector, of memory and predictor (shared), and of the policy are three parameter sets of the agent's
 // encoder; g is the agent's controller. model/remembering.hpp traces a phase, train/memup_phases.hpp runs them.
 
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -108,16 +107,8 @@ struct memup_ppo {
     template <class Backend>
     static var<Backend> predict(graph<Backend>& g, const settings& s, const var<Backend>& memory,
                                 const var<Backend>& seen, const var<Backend>& action) {
-        const auto layer = [&](const char* name, const std::vector<var<Backend>>& inputs, int units) {
-            int columns = 0;
-            for (const auto& v : inputs) columns += v.width;
-            return map(message(name, ".relu"), rectify{},
-                       affine(name, inputs,
-                              g.declare_linear(name, columns, units,
-                                               initial::fan_in<typename Backend::real>(std::sqrt(2.0)))));
-        };
-        const auto context = layer("context", {seen, action}, s.memory.context);
-        const auto hidden = layer("hidden", {memory, context}, s.memory.hidden);
+        const auto context = relu_layer<Backend>("context", {seen, action}, s.memory.context);
+        const auto hidden = relu_layer<Backend>("hidden", {memory, context}, s.memory.hidden);
         return affine("answer", hidden, g.declare_linear("answer", s.memory.hidden, 1));
     }
     template <class Backend>

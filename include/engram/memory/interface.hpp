@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <engram/core/choice.hpp>
+#include <engram/core/flag.hpp>
 #include <engram/model/slots.hpp>
 #include <engram/operations/concatenate.hpp>
 
@@ -48,14 +49,11 @@ Var joined_heads(const char* name, const std::vector<Var>& heads) {
 
 /// A small constant where an episode begins: equal rows of any size give equal cosines.
 struct fill_on_reset {
-    constexpr auto operator()(auto reset, auto x) const { return select(reset > 0.5, 1e-6, x); }
+    constexpr auto operator()(auto reset, auto x) const { return select(is_set(reset), 1e-6, x); }
 };
 /// The slot that a new episode's weights stand on, as the index of a one-hot code; none elsewhere.
 struct slot_on_reset {
-    constexpr auto operator()(auto reset) const { return select(reset > 0.5, 0, -1); }
-};
-struct take_on_reset {
-    constexpr auto operator()(auto reset, auto start, auto x) const { return select(reset > 0.5, start, x); }
+    constexpr auto operator()(auto reset) const { return select(is_set(reset), 0, -1); }
 };
 
 }  // namespace engram

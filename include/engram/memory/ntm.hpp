@@ -98,14 +98,13 @@ struct ntm {
         if (w.start.id < 0)
             now.memory = map("start", fill_on_reset{}, reset, now.memory);
         else
-            now.memory = map("begin", take_on_reset{}, reset, learnt_row("start", reset, w.start), now.memory);
+            now.memory = map("begin", choose{}, reset, learnt_row("start", reset, w.start), now.memory);
         if (!w.focus) return;
         const auto first = one_hot("first", map("begins", slot_on_reset{}, reset), w.slots);
         for (auto* weight : {&now.read_weight, &now.write_weight}) {
             const std::vector<var<Backend>> heads(static_cast<std::size_t>(weight->width / w.slots), first);
             const auto all = heads.size() == 1 ? first : concatenate("first", heads);
-            *weight =
-                map(weight == &now.read_weight ? "read_focus" : "write_focus", take_on_reset{}, reset, all, *weight);
+            *weight = map(weight == &now.read_weight ? "read_focus" : "write_focus", choose{}, reset, all, *weight);
         }
     }
     template <class Backend>

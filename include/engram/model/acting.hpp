@@ -24,10 +24,7 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
     using controller = typename Agent::controller;
     using memory = typename Agent::memory;
     using learner = typename Agent::learner;
-    traced_agent<Backend> out;
-    out.task = task;
-    out.store = std::make_shared<parameters<typename Backend::real>>(seed);
-    out.g = std::make_unique<graph<Backend>>(out.store);
+    auto out = internal::begun_trace<Backend>(task, seed);
     graph<Backend>& g = *out.g;
     const auto in = [&g](const char* name, auto&& body) { return internal::traced_in(g, name, body); };
 
@@ -49,8 +46,7 @@ traced_agent<Backend> wire(reads_controls_writes, const typename Agent::settings
         extra.push_back(seen.last_action);
         if (s.wiring.last_reward) extra.push_back(map("last_reward_clipped", clip_reward{}, seen.last_reward));
     }
-    int inputs = seen.x.width + memory::context_width(s.memory, sizes);
-    for (const auto& v : extra) inputs += v.width;
+    const int inputs = seen.x.width + memory::context_width(s.memory, sizes) + columns_of(extra);
     const auto controller_weights = in("controller", [&] { return controller::declare(g, s.controller, inputs); });
     if constexpr (can_control_sequence<controller>) {
         std::vector<variable> to{seen.x};

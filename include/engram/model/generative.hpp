@@ -26,10 +26,6 @@ struct generative_state {
     BOOST_HANA_DEFINE_STRUCT(generative_state, (Controller, controller), (Memory, memory), (Var, latent), (Var, reads));
 };
 
-struct choose {
-    constexpr auto operator()(auto condition, auto yes, auto no) const { return select(condition > 0.5, yes, no); }
-};
-
 namespace internal {
 
 /// Settings of an encoder as a generating trace has them: statistics of batches stay as training left them.
@@ -59,10 +55,7 @@ traced_agent<Backend> wire(controls_reads_infers_writes, const typename Agent::s
     using learner = typename Agent::learner;
     using state = generative_state<typename controller::template state<variable>,
                                    typename memory::template state<variable>, variable>;
-    traced_agent<Backend> out;
-    out.task = task;
-    out.store = std::make_shared<parameters<typename Backend::real>>(seed);
-    out.g = std::make_unique<graph<Backend>>(out.store);
+    auto out = internal::begun_trace<Backend>(task, seed);
     graph<Backend>& g = *out.g;
     const auto in = [&g](const char* name, auto&& body) { return internal::traced_in(g, name, body); };
     const auto vision = internal::settings_for(why, s.encoder);

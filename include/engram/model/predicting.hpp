@@ -26,20 +26,6 @@ struct carries_states : reads_controls_writes {};
 
 namespace internal {
 
-template <class Backend>
-var<Backend> input_named(graph<Backend>& g, const std::string& name) {
-    for (std::size_t i = 0; i < g.values().size(); ++i) {
-        const value_info& info = g.values()[i];
-        if (info.kind != value_info::origin::input || info.name != name) continue;
-        var<Backend> v;
-        v.value = static_cast<int>(i);
-        v.width = info.width;
-        v.owner = &g;
-        return v;
-    }
-    fail("no input '", name, "' was traced");
-}
-
 /// e_k, the predictor's own encoding of a step.
 template <class Backend, class Agent>
 var<Backend> predictor_encoding(graph<Backend>& g, const typename Agent::settings& s, const task_shape& task,
@@ -81,9 +67,8 @@ traced_agent<Backend> wire(predicts_targets, const typename Agent::settings& s, 
     const bool has_context = Agent::learner::has_context(s.learner);
     const bool sees_step = !has_context || s.learner.context.and_step;
     if (why == purpose::generating) {
-        const variable reset = internal::input_named(*out.g, "reset");
-        const variable e =
-            internal::predictor_encoding<Backend, Agent>(*out.g, s, task, internal::input_named(*out.g, "observation"));
+        const variable observation = out.g->named("observation"), reset = out.g->named("reset");
+        const variable e = internal::predictor_encoding<Backend, Agent>(*out.g, s, task, observation);
         std::vector<variable> seen;
         if (sees_step) seen.push_back(e);
         if (has_context) seen.push_back(internal::predictor_context<Backend, Agent>(*out.g, s, e, reset));

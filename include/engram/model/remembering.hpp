@@ -11,7 +11,6 @@
 //   generating   the prediction of every step, of played rows
 //   learning     the policy: m_t without a gradient, E'(o_t) and a_{t-1}, layers, the learner's heads
 
-#include <cmath>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -24,6 +23,7 @@
 #include <engram/operations/affine.hpp>
 #include <engram/operations/pick.hpp>
 #include <engram/operations/receive_gradient.hpp>
+#include <engram/operations/relu_layer.hpp>
 
 namespace engram {
 
@@ -68,22 +68,13 @@ struct phase_tracer {
         const auto inner = g.scope("controller");
         auto inputs = with_action({e}, last_action);
         if (s.wiring.last_reward) inputs.push_back(last_reward);
-        int columns = 0;
-        for (const auto& v : inputs) columns += v.width;
-        const auto weights = controller::declare(g, s.controller, columns);
+        const auto weights = controller::declare(g, s.controller, columns_of(inputs));
         const auto start = controller::begin(g, s.controller);
         const variable m = scan(g, start, [&](auto& now) {
             reset_rows(now, reset);
             return controller::step(s.controller, weights, inputs, now);
         });
         return {e, m};
-    }
-    /// ReLU layer of `units`.
-    variable layer(const char* name, const std::vector<variable>& inputs, int units) const {
-        int columns = 0;
-        for (const auto& v : inputs) columns += v.width;
-        const auto w = g.declare_linear(name, columns, units, initial::fan_in<typename Backend::real>(std::sqrt(2.0)));
-        return map(message(name, ".relu"), rectify{}, affine(name, inputs, w));
     }
     /// The parts of a played row: o_t, a_{t-1}, a_t and, where the wiring has it, r_{t-1}.
     struct played_row {
@@ -110,10 +101,7 @@ template <class Backend, class Agent>
 traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, const task_shape& task,
                            std::uint64_t seed, purpose why) {
     using variable = var<Backend>;
-    traced_agent<Backend> out;
-    out.task = task;
-    out.store = std::make_shared<parameters<typename Backend::real>>(seed);
-    out.g = std::make_unique<graph<Backend>>(out.store);
+    auto out = internal::begun_trace<Backend>(task, seed);
     graph<Backend>& g = *out.g;
     const internal::phase_tracer<Backend, Agent> trace{s, task, g};
 
@@ -123,7 +111,7 @@ traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, co
         const variable last = one_hot("last_action_code", g.input("last_action", 1), task.actions);
         out.x = trace.encode(o);
         const auto scope = g.scope("learner");
-        out.h = trace.layer("hidden", trace.with_action({out.x}, last), s.learner.detector_hidden);
+        out.h = relu_layer("hidden", trace.with_action({out.x}, last), s.learner.detector_hidden);
         const auto [atoms, uncertainty, heads] = Agent::learner::detect(g, s.learner, out.h, task);
         out.logits = heads.logits, out.value = heads.value, out.log_policy = heads.log_policy;
         out.watched = {{"atoms", atoms}, {"uncertainty", uncertainty}};
@@ -163,9 +151,9 @@ traced_agent<Backend> wire(acts_on_memory, const typename Agent::settings& s, co
         const auto scope = g.scope("learner");
         auto inputs = std::vector<variable>{m};
         if (!s.wiring.memory_alone) inputs = trace.with_action({m, out.x}, last);
-        out.h = trace.layer("hidden", inputs, s.learner.hidden);
+        out.h = relu_layer("hidden", inputs, s.learner.hidden);
         for (int i = 1; i < s.learner.layers; ++i)
-            out.h = trace.layer(message("hidden.", i).c_str(), {out.h}, s.learner.hidden);
+            out.h = relu_layer<Backend>(message("hidden.", i), {out.h}, s.learner.hidden);
         const auto made = Agent::learner::add_heads(g, s.learner, out.h, task);
         Agent::learner::add_losses(g, s.learner, made);
         return made;

@@ -130,14 +130,18 @@ template <class Backend>
 std::vector<var<Backend>> recorded_values(graph<Backend>& g) {
     std::vector<var<Backend>> all;
     for (const auto& op : g.operations())
-        if (op->is_record) {
-            var<Backend> v;
-            v.value = op->outputs[0];
-            v.width = g.value(v.value).width;
-            v.owner = &g;
-            all.push_back(v);
-        }
+        if (op->is_record) all.push_back(g.variable_of(op->outputs[0]));
     return all;
+}
+
+/// A trace of this task with nothing in it yet.
+template <class Backend>
+traced_agent<Backend> begun_trace(const task_shape& task, std::uint64_t seed) {
+    traced_agent<Backend> begun;
+    begun.task = task;
+    begun.store = std::make_shared<parameters<typename Backend::real>>(seed);
+    begun.g = std::make_unique<graph<Backend>>(begun.store);
+    return begun;
 }
 
 }  // namespace internal

@@ -164,14 +164,13 @@ var<Backend> affine(const std::string& name, const std::vector<var<Backend>>& in
     op->takes_tables = true;
     op->parameters = {weights.weight.id};
     if (weights.bias.id >= 0) op->parameters.push_back(weights.bias.id);
-    int columns = 0;
     for (const auto& v : inputs) {
         op->inputs.push_back(g.own(name, v));
         // A product sends several rows' gradients at once, and rows that are alike have one place for theirs.
         require(!g.info(v).rows_alike, g.full_name(name), ": '", g.info(v).name,
                 "' is made of parameters alone, the same in every row; such rows are for maps");
-        columns += v.width;
     }
+    const int columns = columns_of(inputs);
     const auto& w = g.store()[weights.weight];
     require(columns == w.rows, g.full_name(name), ": inputs have ", columns, " columns, the weight '", w.name, "' is [",
             w.rows, ",", w.columns, "]");

@@ -39,7 +39,7 @@ struct window_rows {
         const int L = s.window, d = s.columns, half = d / 2, here = place(o, L);
         const auto carried = alone(o.carried), next = alone(o.next);
         const auto key_a = alone(o.key_a), key_b = alone(o.key_b), value = alone(o.value);
-        if (o.reset && o.reset[0] > 0.5f)
+        if (begins(o.reset))
             row.each(2 * d * L, [&](auto i) { next.put(i, zero_of(carried[i])); });
         else if (next.data != carried.data)
             row.each(2 * d * L, [&](auto i) { next.put(i, carried[i]); });

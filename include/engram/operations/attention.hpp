@@ -7,6 +7,7 @@
 // Each batch row is its own, so the operation may be sharded. It stands outside scans.
 
 #include <engram/kernels/attention.hpp>
+#include <engram/operations/episodes.hpp>
 #include <engram/operations/points.hpp>
 
 namespace engram {
@@ -16,15 +17,6 @@ struct attention_settings {
     bool rotary = false;  // turn queries and keys by their positions
     int block = 256;      // keys met at a time; changes nothing but rounding
 };
-
-/// Numbers the episodes of row b: a new one begins wherever `reset` is 1.
-template <class Real>
-void number_episodes(const operand<Real>& reset, int b, int steps, int* segment) {
-    for (int t = 0, episode = 0; t < steps; ++t) {
-        episode += t > 0 && reset.at(t)[b * reset.stride] > Real(0.5);
-        segment[t] = episode;
-    }
-}
 
 template <class Backend>
 struct attention_kernel final : kernel<Backend> {
@@ -89,10 +81,9 @@ var<Backend> attention(const std::string& name, const var<Backend>& q, const var
             ", ", k.width, " and ", v.width, " columns; expected equal widths");
     require(s.heads > 0 && q.width % s.heads == 0, g.full_name(name), ": ", q.width, " columns do not divide into ",
             s.heads, " heads");
-    require(reset.width == 1, g.full_name(name), ": reset is one column, not ", reset.width);
     require(g.common_rows({}) == extent::batch, g.full_name(name),
             ": a step of a scan does not see the other steps; attend outside of it");
-    auto op = make_operation<attention_kernel>(g, name, {q, k, v, stop_gradient(reset)}, s);
+    auto op = make_operation<attention_kernel>(g, name, {q, k, v, internal::reset_column(name, reset)}, s);
     op->row_wise = false;
     return g.add(std::move(op), {q.width}, extent::sequence)[0];
 }
@@ -105,7 +96,7 @@ struct counted_steps {
     int* alarm;
     ENGRAM_HD void operator()(std::ptrdiff_t b, int) const {
         for (int t = 0, n = 0; t < steps; ++t, ++n) {
-            if (reset.at(t)[b * reset.stride] > Real(0.5)) n = 0;
+            if (begins(reset, t, b)) n = 0;
             if (n >= limit) *alarm = 1;
             out.at(t)[b * out.stride] = static_cast<Real>(n);
         }
@@ -128,9 +119,8 @@ struct episode_step_kernel final : point_kernel<Backend> {
 template <class Backend>
 var<Backend> episode_step(const std::string& name, const var<Backend>& reset, int limit) {
     graph<Backend>& g = *reset.owner;
-    require(reset.width == 1, g.full_name(name), ": reset is one column, not ", reset.width);
     require(g.common_rows({}) == extent::batch, g.full_name(name), ": counts steps outside of scans only");
-    auto op = make_operation<episode_step_kernel>(g, name, {stop_gradient(reset)}, limit);
+    auto op = make_operation<episode_step_kernel>(g, name, {internal::reset_column(name, reset)}, limit);
     op->row_wise = false;
     return stop_gradient(g.add(std::move(op), {1}, extent::sequence)[0]);
 }

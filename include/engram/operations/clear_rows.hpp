@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <engram/operations/episodes.hpp>
 #include <engram/operations/row_operation.hpp>
 
 namespace engram {
@@ -21,22 +22,22 @@ struct cleared_rows {
         output_list<Real> y;
     };
     static ENGRAM_HD void forward(auto row, const auto& o, settings) {
-        const bool begins = o.reset[0] > 0.5f;
+        const bool fresh = begins(o.reset);
         each_part(o.y, [&](int k) {
             const auto& x = o.x.parts[k];
             const auto& y = o.y.parts[k];
-            if (begins)
+            if (fresh)
                 row.each(y.width, [&](auto i) { y.put(i, zero_of(x[i])); });
             else
                 row.each(y.width, [&](auto i) { y.put(i, x[i]); });
         });
     }
     static ENGRAM_HD void backward(auto row, const auto& o, settings) {
-        const bool begins = o.reset[0] > 0.5f;
+        const bool fresh = begins(o.reset);
         each_part(o.x, [&](int k) {
             const auto& x = o.x.parts[k];
             const auto& y = o.y.parts[k];
-            if (begins || !y.d)
+            if (fresh || !y.d)
                 row.each(x.d.width, [&](auto i) { x.d.put(i, zero_of(x.d[i])); });
             else
                 row.each(x.d.width, [&](auto i) { x.d.put(i, y.d[i]); });
@@ -49,9 +50,8 @@ template <class Backend>
 std::vector<var<Backend>> clear_rows(const std::string& name, const var<Backend>& reset,
                                      const std::vector<var<Backend>>& values) {
     graph<Backend>& g = *reset.owner;
-    require(reset.width == 1, g.full_name(name), ": reset is one column, not ", reset.width);
+    std::vector<var<Backend>> inputs{internal::reset_column(name, reset)};
     if (values.empty()) return {};
-    std::vector<var<Backend>> inputs{stop_gradient(reset)};
     std::vector<int> widths;
     for (const auto& v : values) {
         inputs.push_back(v);

@@ -32,22 +32,11 @@ struct concatenate_rows {
     }
 };
 
-namespace internal {
-
-template <class Backend>
-int columns_of(const std::vector<var<Backend>>& all) {
-    int width = 0;
-    for (const auto& v : all) width += v.width;
-    return width;
-}
-
-}  // namespace internal
-
 /// Columns of all inputs side by side. An affine map takes several inputs as they are and does not need it.
 template <class Backend>
 var<Backend> concatenate(const std::string& name, const std::vector<var<Backend>>& inputs) {
     require(!inputs.empty(), name, ": nothing to concatenate");
-    return add_rows<concatenate_rows>(*inputs[0].owner, name, inputs, {}, {internal::columns_of(inputs)})[0];
+    return add_rows<concatenate_rows>(*inputs[0].owner, name, inputs, {}, {columns_of(inputs)})[0];
 }
 
 /// The same of inputs that are named where they are joined: concatenate("all", {x, h}).
@@ -70,7 +59,7 @@ var<Backend> record(const std::string& name, std::vector<var<Backend>> parts) {
     for (auto& v : parts) v = stop_gradient(v);
     const auto mark = [](operation<Backend>& op) { op.is_record = true; };
     return stop_gradient(
-        add_rows<concatenate_rows>(*parts[0].owner, name, parts, {}, {internal::columns_of(parts)}, {}, mark)[0]);
+        add_rows<concatenate_rows>(*parts[0].owner, name, parts, {}, {columns_of(parts)}, {}, mark)[0]);
 }
 
 /// The same of parts that are named here: record("stored", {x, h}).

@@ -31,14 +31,13 @@ struct convolved_rows {
     static ENGRAM_HD void slopes(const auto& o, auto i, auto add) {
         const int F = o.x.width;
         const auto zero = zero_of(o.x[i]);
-        const bool starts = begins(o);
+        const bool starts = begins(o.reset);
         const auto a = starts ? zero : o.carried[i], b = starts ? zero : o.carried[i + F],
                    c = starts ? zero : o.carried[i + 2 * F];
         each_slope(o, slope_of(o, i, a, b, c), o.x[i], a, b, c, add);
     }
 
 private:
-    static ENGRAM_HD bool begins(const auto& o) { return o.reset && o.reset[0] > 0.5f; }
     static ENGRAM_HD auto sum_of(const auto& o, auto i, auto a, auto b, auto c) {
         return multiply_add(
             o.first[i], c,
@@ -73,7 +72,7 @@ private:
                 o.next.put(i + 2 * F, b);
             });
         };
-        if (begins(o))
+        if (begins(o.reset))
             step([&](auto i, int) { return zero_of(o.x[i]); });
         else
             step([&](auto i, int k) { return o.carried[i + k * F]; });
@@ -84,7 +83,7 @@ private:
         const auto carried = alone(o.carried), d_carried = alone(o.carried.d), d_next = alone(o.next.d);
         const auto x = alone(o.x), d_x = alone(o.x.d), now = alone(o.now), last = alone(o.last);
         const auto before = alone(o.before), first = alone(o.first);
-        const bool starts = begins(o);
+        const bool starts = begins(o.reset);
         row.each(F, [&](auto i) {
             const auto zero = zero_of(x[i]);
             const auto a = starts ? zero : carried[i], b = starts ? zero : carried[i + F],

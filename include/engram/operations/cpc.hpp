@@ -7,6 +7,7 @@
 
 #include <engram/graph/simple_operation.hpp>
 #include <engram/kernels/cpc_scores.hpp>
+#include <engram/operations/episodes.hpp>
 
 namespace engram {
 
@@ -33,13 +34,9 @@ struct cpc_kernel final : kernel<Backend> {
 
     void forward(int, int) override {
         for (int b = 0; b < batch; ++b) {
-            int* s = segments(b);
-            for (int t = 0, episode = 0; t < steps; ++t) {
-                episode += t > 0 && reset.at(t)[b * reset.stride] > real(0.5);
-                s[t] = episode;
-            }
-            cpc_forward(x.data + b * x.stride, x.step, pred.data + b * pred.stride, pred.step, s, steps, x.width,
-                        predictions, loss.data + b * loss.stride, loss.step, score(b));
+            number_episodes(reset, b, steps, segments(b));
+            cpc_forward(x.data + b * x.stride, x.step, pred.data + b * pred.stride, pred.step, segments(b), steps,
+                        x.width, predictions, loss.data + b * loss.stride, loss.step, score(b));
         }
     }
     void backward(int, int) override {
@@ -79,8 +76,8 @@ var<Backend> cpc_loss(const std::string& name, const var<Backend>& x, const var<
     graph<Backend>& g = *x.owner;
     require(predictions.width % x.width == 0, g.full_name(name), ": predictions have ", predictions.width,
             " columns, which is no multiple of the ", x.width, " that are predicted");
-    require(reset.width == 1, g.full_name(name), ": reset is one column, not ", reset.width);
-    auto op = make_operation<cpc_kernel>(g, name, {x, predictions, stop_gradient(reset)}, predictions.width / x.width);
+    auto op = make_operation<cpc_kernel>(g, name, {x, predictions, internal::reset_column(name, reset)},
+                                         predictions.width / x.width);
     op->row_wise = false;
     return g.add(std::move(op), {1}, extent::sequence)[0];
 }

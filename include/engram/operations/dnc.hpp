@@ -21,6 +21,7 @@
 
 #include <engram/kernels/dnc_allocate.hpp>
 #include <engram/kernels/dnc_link.hpp>
+#include <engram/operations/episodes.hpp>
 #include <engram/operations/matrix_memory.hpp>
 #include <engram/operations/points.hpp>
 
@@ -127,7 +128,7 @@ struct forgotten_link {
     int size;
     template <class Block>
     ENGRAM_HD void operator()(Block& block, int b) const {
-        if (!(reset.at(b, 0) > Real(0.5))) return;
+        if (!is_set(reset.at(b, 0))) return;
         Real* const link = links + std::ptrdiff_t{b} * size;
         char* const begin = begins + b;
         block_for(block, size, [=](int i) {
@@ -158,8 +159,7 @@ struct link_forget_kernel final : point_kernel<Backend> {
 template <class Backend>
 void link_forget(const dnc_link& link, const var<Backend>& reset) {
     graph<Backend>& g = *reset.owner;
-    require(reset.width == 1, g.full_name("forget"), ": reset is one column, not ", reset.width);
-    auto op = make_operation<link_forget_kernel>(g, "forget", {stop_gradient(reset)}, link);
+    auto op = make_operation<link_forget_kernel>(g, "forget", {internal::reset_column("forget", reset)}, link);
     op->resources = {link.resource};
     op->writes_resource = true;
     g.add(std::move(op), {}, extent::sequence);

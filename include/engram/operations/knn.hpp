@@ -19,6 +19,7 @@
 #include <engram/graph/simple_operation.hpp>
 #include <engram/kernels/knn.hpp>
 #include <engram/kernels/product.hpp>
+#include <engram/operations/episodes.hpp>
 #include <engram/operations/weight_rows.hpp>
 
 namespace engram {
@@ -135,7 +136,7 @@ struct knn_forget_kernel final : kernel<Backend> {
     void forward(int t, int steps) override {
         auto& rings = static_cast<knn_rings<real>&>(**memory);
         for (int r = 0; r < steps * batch; ++r) {
-            if (reset.at(t)[r * reset.stride] > real(0.5)) rings.reset(r % batch);
+            if (begins(reset, t, r)) rings.reset(r % batch);
         }
     }
     int batch;
@@ -147,8 +148,7 @@ struct knn_forget_kernel final : kernel<Backend> {
 template <class Backend>
 void knn_forget(const knn_memory& memory, const var<Backend>& reset) {
     graph<Backend>& g = *reset.owner;
-    require(reset.width == 1, g.full_name("forget"), ": reset is one column, not ", reset.width);
-    auto op = make_operation<knn_forget_kernel>(g, "forget", {stop_gradient(reset)}, memory);
+    auto op = make_operation<knn_forget_kernel>(g, "forget", {internal::reset_column("forget", reset)}, memory);
     op->resources = {memory.resource};
     op->writes_resource = true;
     g.add(std::move(op), {}, extent::sequence);

@@ -29,6 +29,7 @@
 #include <engram/core/dual.hpp>
 #include <engram/core/pack.hpp>
 #include <engram/graph/program.hpp>
+#include <engram/operations/episodes.hpp>
 
 namespace engram {
 
@@ -154,7 +155,7 @@ private:
     }
 
     /// Whether an episode begins at this row.
-    bool begins(int t, int row) const { return clears && reset.at(t)[row * reset.stride] > real(0.5); }
+    bool begins(int t, int row) const { return clears && engram::begins(reset, t, row); }
     bool none_begins(int t, int rows) const {
         for (int r = 0; r < rows; ++r)
             if (begins(t, r)) return false;
@@ -406,6 +407,10 @@ struct subtract {
 };
 struct times {
     constexpr auto operator()(auto a, auto b) const { return a * b; }
+};
+/// One of two values, by a flag.
+struct choose {
+    constexpr auto operator()(auto flag, auto yes, auto no) const { return select(is_set(flag), yes, no); }
 };
 
 }  // namespace engram

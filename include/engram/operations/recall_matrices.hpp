@@ -33,8 +33,6 @@ struct recalled_rows {
     static constexpr int pieces(settings s, int) { return s.heads; }
     static constexpr int sums(settings s, int) { return 2 * s.key + 2; }
 
-    static ENGRAM_HD bool begins(const auto& o) { return o.reset && o.reset[0] > 0.5f; }
-
     static ENGRAM_HD void forward(auto row, const auto& o, settings s) { go_on<true>(row, o, s); }
     static ENGRAM_HD void advance(auto row, const auto& o, settings s) { go_on<false>(row, o, s); }
     static ENGRAM_HD void backward(auto row, const auto& o, settings s) {
@@ -103,7 +101,7 @@ private:
                 });
         };
         const auto carried = alone(o.carried), d_carried = alone(o.carried.d);
-        if (begins(o))
+        if (begins(o.reset))
             step([&](int, auto i) { return zero_of(o.value[i]); },
                  [&](int n, auto i, auto d) { d_carried.put(i + n * V, zero_of(d)); });
         else
@@ -132,7 +130,7 @@ private:
                 if constexpr (Reads) y.put(i, read);
             });
         };
-        if (begins(o))
+        if (begins(o.reset))
             step([&](int, auto i) { return zero_of(o.value[i]); });
         else
             step([&](int n, auto i) { return carried[i + n * V]; });

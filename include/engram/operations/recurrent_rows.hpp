@@ -133,7 +133,7 @@ private:
 
     /// Whether an episode begins `steps` further on.
     static bool begins(const row_columns<real>& reset, int steps) {
-        return reset && reset.data[steps * reset.step] > real(0.5);
+        return reset && is_set(reset.data[steps * reset.step]);
     }
     template <class Run>
     ENGRAM_SIMD void each_piece(at_row& piece, Run run_piece) const {
@@ -176,9 +176,7 @@ std::vector<var<Backend>> add_recurrent_rows(graph<Backend>& g, const std::strin
                                              const std::vector<int>& widths,
                                              const std::vector<parameter>& parameters = {}) {
     if (const int reset = std::exchange(inputs.front().reset, -1); reset >= 0) {
-        var<Backend> column;
-        column.value = reset, column.width = 1, column.detached = true, column.owner = &g;
-        inputs.push_back(column);
+        inputs.push_back(stop_gradient(g.variable_of(reset)));
     }
     return add_rows<Body>(g, name, inputs, settings, widths, parameters,
                           [](operation<Backend>& op) { op.scans = true; });

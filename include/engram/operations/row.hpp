@@ -21,6 +21,7 @@
 #include <utility>
 
 #include <engram/core/error.hpp>
+#include <engram/core/flag.hpp>
 #include <engram/core/packs.hpp>
 #include <engram/device/executor.hpp>
 #include <engram/kernels/rows.hpp>
@@ -194,6 +195,12 @@ struct input_row : row_columns<Real> {
 /// Columns that are read and get no gradient: an index, a reset. Without one where the inputs have ended.
 template <class Real>
 struct constant_row : row_columns<Real> {};
+
+/// Whether an episode begins with this row, whose reset column this is; none begins where no reset is given.
+template <class Real>
+ENGRAM_HD bool begins(const constant_row<Real>& reset) {
+    return reset && is_set(reset[0]);
+}
 /// Columns that are written; `d` is what comes back.
 template <class Real>
 struct output_row : row_columns<Real> {

@@ -54,6 +54,19 @@ std::vector<setting> list_settings(const S& settings) {
 /// or by acting on a memory that was trained by such before.
 enum class learning_kind { acting, sequences, unrolls, predictions, phases };
 
+/// Of a learner.
+template <class Learner>
+constexpr learning_kind learning_kind_of() {
+    using wiring = typename internal::wiring_of<Learner>::type;
+    if (std::is_same_v<wiring, predicts_targets>) return learning_kind::predictions;
+    if (std::is_same_v<wiring, carries_states>) return learning_kind::unrolls;
+    if (std::is_same_v<wiring, acts_on_memory>) return learning_kind::phases;
+    const bool sequences = requires {
+        requires Learner::learns_sequences;
+    };
+    return sequences ? learning_kind::sequences : learning_kind::acting;
+}
+
 /// What a program knows of its agent.
 struct ablation {
     virtual ~ablation() = default;
@@ -136,15 +149,7 @@ public:
     }
     std::vector<setting> settings() const override { return list_settings(settings_); }
     void set(const std::vector<std::pair<std::string, std::string>>& pairs) override { engram::set(settings_, pairs); }
-    learning_kind learns() const override {
-        if (std::is_same_v<typename Agent::wiring, predicts_targets>) return learning_kind::predictions;
-        if (std::is_same_v<typename Agent::wiring, carries_states>) return learning_kind::unrolls;
-        if (std::is_same_v<typename Agent::wiring, acts_on_memory>) return learning_kind::phases;
-        const bool sequences = requires {
-            requires Agent::learner::learns_sequences;
-        };
-        return sequences ? learning_kind::sequences : learning_kind::acting;
-    }
+    learning_kind learns() const override { return learning_kind_of<typename Agent::learner>(); }
     traced_agent<cpu<float>> trace(const task_shape& task, std::uint64_t seed, purpose why) const override {
         return trace_as<cpu<float>>(task, seed, why);
     }

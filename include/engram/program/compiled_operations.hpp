@@ -131,7 +131,6 @@
     EXTERN template struct row_operation<BACKEND, layer_norm_rows>;                              \
     EXTERN template struct simple_operation<BACKEND, joint_cosine_kernel, matrix_memory_shape>;  \
     EXTERN template struct simple_operation<BACKEND, clear_and_add_kernel, matrix_memory_shape>; \
-    EXTERN template struct map_operation<BACKEND, take_on_reset, 3>;                             \
     EXTERN template struct map_operation<BACKEND, slot_on_reset, 1>;                             \
     EXTERN template struct map_operation<BACKEND, fill_on_reset, 2>;                             \
     EXTERN template struct map_operation<BACKEND, lru_access::choose_slots, 3>;                  \

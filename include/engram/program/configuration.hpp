@@ -113,7 +113,6 @@ struct prepared_run {
     explicit prepared_run(const configuration& config);
     virtual ~prepared_run() = default;
     level_maker maker() const;
-    task_shape shape() const;
 
     /// The agent's weights.
     virtual parameters<float>& store() const = 0;

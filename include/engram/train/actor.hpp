@@ -4,7 +4,7 @@
 // A vectorised actor: B environments, one batched inference a step, actions sampled from the policy.
 //
 // Row b draws its actions from a Philox stream of its own, numbered from `first_row`, so splitting rows over actors
-// changes nothing. At the first step of an episode last_action is -1, last_reward 0 and reset 1.
+// changes nothing. What a step is told of the one before: train/told.hpp.
 
 #include <cmath>
 #include <functional>
@@ -16,11 +16,17 @@
 #include <engram/kernels/optimiser.hpp>
 #include <engram/model/agent.hpp>
 #include <engram/task/environment.hpp>
+#include <engram/train/told.hpp>
 
 namespace engram {
 
 /// Makes `count` environments whose first row has the global number `first_row`.
 using environment_maker = std::function<std::unique_ptr<batch_environment>(int count, int first_row)>;
+
+/// What a model must know of a task in which it acts.
+inline task_shape shape_of(const task_info& info) {
+    return {{info.observation.height, info.observation.width, info.observation.channels}, info.actions};
+}
 
 /// Throws unless a model made for `made` can act in the task.
 inline void require_fits(const task_shape& made, const task_info& task) {
@@ -41,18 +47,18 @@ public:
           batch_(environment_->size()),
           program_(*agent.g, store, {.steps = 1, .batch = batch_}, outputs(agent)),
           peek_(*agent.g, store, {.steps = 1, .batch = batch_, .side_effects = false}, {agent.value}),
-          observation_(program_.input("observation")),
-          last_action_(size(), real(-1)),
-          last_reward_(size(), real(0)),
-          reset_(size(), real(1)),
+          last_action_(size()),
+          last_reward_(size()),
+          reset_(size()),
           action_(size()),
           reward_(size()),
           done_(size()),
           interrupted_(size()),
           log_probability_(size()),
           value_(size()),
-          episode_reward_(size(), 0.0) {
+          episode_reward_(size()) {
         require_fits(agent.task, environment_->info());
+        begin_anew();
         for (int b = 0; b < batch_; ++b)
             random_.emplace_back(seed, stream_id("action", static_cast<std::uint32_t>(first_row + b)));
         for (std::size_t r = 0; r < program_.resource_count(); ++r)
@@ -69,7 +75,8 @@ public:
         // All are told before one is waited for.
         for (int b = 0; b < batch_; ++b) {
             const auto i = static_cast<std::size_t>(b);
-            const int a = sample(policy.data + b * policy.stride, policy.width, random_[i]);
+            const double u = static_cast<double>(random_[i].uniform());
+            const int a = draw_action(policy.data + b * policy.stride, policy.width, u).action;
             action_[i] = static_cast<real>(a);
             log_probability_[i] = policy.data[b * policy.stride + a];
             value_[i] = value.data[b * value.stride];
@@ -84,9 +91,7 @@ public:
             interrupted |= out.interrupted;
             reward_[i] = static_cast<real>(out.reward);
             done_[i] = out.done;
-            last_action_[i] = out.done ? real(-1) : static_cast<real>(a);
-            last_reward_[i] = out.done ? real(0) : static_cast<real>(out.reward);
-            reset_[i] = out.done;
+            tell(i, told_after(action_[i], reward_[i], out.done));
             episode_reward_[i] += static_cast<double>(out.reward);
             if (out.done) finished_.push_back(std::exchange(episode_reward_[i], 0.0));
         }
@@ -97,11 +102,7 @@ public:
 
     /// Value [B] of what is observed now, without acting: the bootstrap of an unroll that ends here.
     const real* peek() {
-        for (const auto& name : peek_.state_names()) {
-            const auto from = program_.state(name);
-            std::copy(from.begin(), from.end(), peek_.state(name).begin());
-        }
-        observe(peek_);
+        observe_to_peek();
         peek_.forward();
         return peek_.output(agent_->value).data;
     }
@@ -148,9 +149,7 @@ public:
     std::vector<philox>& random() { return random_; }
     /// Every row's next step is the first of an episode, whatever was loaded.
     void begin_anew() {
-        std::fill(last_action_.begin(), last_action_.end(), real(-1));
-        std::fill(last_reward_.begin(), last_reward_.end(), real(0));
-        std::fill(reset_.begin(), reset_.end(), real(1));
+        for (std::size_t i = 0; i < size(); ++i) tell(i, {});
         std::fill(episode_reward_.begin(), episode_reward_.end(), 0.0);
     }
 
@@ -163,18 +162,26 @@ private:
     }
     std::size_t size() const { return static_cast<std::size_t>(batch_); }
 
+    void tell(std::size_t i, told<real> next) {
+        last_action_[i] = next.last_action, last_reward_[i] = next.last_reward, reset_[i] = next.reset;
+    }
+
     void observe(engram::program<Backend>& p) const {
         show([&p](const char* name) { return p.has_input(name) ? p.input(name) : std::span<real>(); });
     }
 
-    /// An episode that was cut is worth more than it gave: what was seen last has a value, which the last reward gets
-    /// for what is learnt. Where nothing was seen, the step teaches nothing: it gave what was expected of it.
-    void value_interrupted() {
+    void observe_to_peek() {
         for (const auto& name : peek_.state_names()) {
             const auto from = program_.state(name);
             std::copy(from.begin(), from.end(), peek_.state(name).begin());
         }
         observe(peek_);
+    }
+
+    /// An episode that was cut is worth more than it gave: what was seen last has a value, which the last reward gets
+    /// for what is learnt. Where nothing was seen, the step teaches nothing: it gave what was expected of it.
+    void value_interrupted() {
+        observe_to_peek();
         const auto set = [this](const char* name, std::size_t i, real value) {
             if (peek_.has_input(name)) peek_.input(name)[i] = value;
         };
@@ -185,9 +192,10 @@ private:
             if (!interrupted_[i]) continue;
             seen[i] =
                 environment_->observe_last(b, pixels.data() + std::ptrdiff_t{b} * agent_->task.observation.size());
-            set("last_action", i, action_[i]);
-            set("last_reward", i, reward_[i]);
-            set("reset", i, real(0));
+            const auto next = told_after(action_[i], reward_[i], false);
+            set("last_action", i, next.last_action);
+            set("last_reward", i, next.last_reward);
+            set("reset", i, next.reset);
         }
         peek_.forward();
         const auto value = peek_.output(agent_->value);
@@ -208,22 +216,10 @@ private:
                          " is not finite; first non-finite value: ", program_.first_non_finite());
     }
 
-    // Inverse of the distribution function at one uniform number.
-    static int sample(const real* log_policy, int actions, philox& random) {
-        const double u = static_cast<double>(random.uniform());
-        double sum = 0;
-        for (int a = 0; a < actions - 1; ++a) {
-            sum += std::exp(static_cast<double>(log_policy[a]));
-            if (u < sum) return a;
-        }
-        return actions - 1;
-    }
-
     const traced_agent<Backend>* agent_;
     std::unique_ptr<batch_environment> environment_;
     int batch_;
     engram::program<Backend> program_, peek_;
-    std::span<real> observation_;
     std::vector<real> last_action_, last_reward_, reset_, action_, reward_;
     std::vector<char> done_, interrupted_;
     std::vector<real> log_probability_, value_;

@@ -4,15 +4,17 @@
 // Acting in other processes than learning (docs/decisions/0024): what the first one, which learns, and the others say
 // to each other, for the queues of unrolls that either has (train/asynchronous_update.hpp).
 //
-// The learner lets a process act by `weights`: its newest ones, and how many more unrolls may be under way. It is sent
-// `unroll`s; `pause` asks for all that are finished and is answered by `paused`, `end` is answered by `ended`. A
-// process that cannot act on says so by `failed`, one that was interrupted by `stop`. Threads that act find free
-// buffers and new weights where they do in one process; the thread that calls serve() carries both.
+// The learner lets a process act by `weights`: how many more unrolls may be under way, and its newest weights where the
+// process lacks them. It is sent `unroll`s. `pause` asks for all that are finished and is answered by `paused`; when all
+// have answered, `save` lets them save. `end` is answered by `ended`. A process that cannot act on says so by `failed`,
+// one that was interrupted by `stop`. Threads that act find free buffers and new weights where they do in one process;
+// the thread that calls serve() carries both.
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,27 +43,28 @@ public:
           queue_(&queue),
           groups_(groups),
           each_(each),
-          permitted_(static_cast<std::size_t>(others.count())) {}
+          permitted_(static_cast<std::size_t>(others.count())),
+          version_sent_(permitted_.size(), -1) {}
 
-    /// Weights for every process that may have more unrolls under way than it has.
+    /// For every process that may have more unrolls under way than it has: leave to begin them, with these weights.
     void permit(std::span<const Real> weights, std::int64_t version) {
         std::vector<std::size_t> has(permitted_.size(), 0);
         queue_->each_full(
             [&](const auto& unroll) { ++has[static_cast<std::size_t>(groups_.process_of(unroll.group))]; });
         std::size_t all = 0;
         for (std::size_t rank = 0; rank < has.size(); ++rank) all += has[rank] += permitted_[rank].size();
-        std::shared_ptr<const std::vector<std::byte>> letter;
-        std::size_t letter_permits = 0;
+        std::map<std::pair<std::size_t, bool>, std::shared_ptr<const std::vector<std::byte>>> letters;
         for (std::size_t rank = 1; rank < has.size(); ++rank) {
             const std::size_t more =
                 std::min(each_ - std::min(each_, has[rank]), queue_->room() - std::min(queue_->room(), all));
             if (more == 0) continue;
-            if (!letter || letter_permits != more)
+            const bool knows = std::exchange(version_sent_[rank], version) == version;
+            auto& letter = letters[{more, knows}];
+            if (!letter)
                 letter = unroll_letters::write({.what = unroll_letters::kind::weights,
                                                 .count = static_cast<std::int64_t>(more),
                                                 .version = version},
-                                               weights);
-            letter_permits = more;
+                                               knows ? std::span<const Real>() : weights);
             others_->post(static_cast<int>(rank), letter);
             permitted_[rank].insert(permitted_[rank].end(), more, version);
             all += more;
@@ -78,10 +81,12 @@ public:
         }
     }
 
-    /// They act no more, all they did has come, and they are about to save.
+    /// They act no more, all they did has come, and they are about to save. Throws what an actor threw.
     void pause() {
         post_to_all({.what = unroll_letters::kind::pause}, std::string());
         wait_for_answers();
+        queue_->throw_failure();  // before anybody saves
+        post_to_all({.what = unroll_letters::kind::save}, std::string());
     }
     /// They go, with the sentence that the learner ends with.
     void end(const std::string& last_words) {
@@ -148,6 +153,7 @@ private:
     acting_groups groups_;
     std::size_t each_;
     std::vector<std::vector<std::int64_t>> permitted_;  // of each process: the versions that came with permissions
+    std::vector<std::int64_t> version_sent_;            // to each process: of the weights that it has
     int answers_ = 0;
     bool told_to_stop_ = false;
 };
@@ -180,6 +186,8 @@ public:
                         queue_->pause();
                         (void)deliver();
                         post({.what = unroll_letters::kind::paused});
+                        break;
+                    case unroll_letters::kind::save:
                         return process_call::checkpoint;
                     case unroll_letters::kind::end:
                         end();
@@ -202,10 +210,10 @@ private:
         others_->post(0, unroll_letters::write(head, parts...));
     }
 
-    /// New weights, and buffers to fill.
+    /// Buffers to fill, and the weights to do it with where they are new.
     void take_permission(unroll_letters::reader& letter) {
         const auto& head = letter.head();
-        weights_->publish(head.version, [&](auto to) { letter.take(to); });
+        if (!letter.at_end()) weights_->publish(head.version, [&](auto to) { letter.take(to); });
         require(head.count >= 0 && static_cast<std::size_t>(head.count) <= spare_.size(), "process 0 asks for ",
                 head.count, " unrolls, but ", spare_.size(), " buffers are empty");
         for (std::int64_t k = 0; k < head.count; ++k) {

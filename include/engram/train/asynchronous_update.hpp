@@ -122,13 +122,7 @@ public:
     /// One update from the oldest unroll (with `whole`, unrolls), waiting for one if need be. Throws what an actor
     /// threw.
     void iterate(training_context<Backend>& by) {
-        try {
-            learn(by);
-        } catch (const error& problem) {
-            if (!to_actors_) throw;
-            last_words_ = problem.what();
-            throw agreed_error(last_words_);
-        }
+        with_all([&] { learn(by); });
     }
 
     process_role role() const { return role_; }
@@ -209,7 +203,11 @@ private:
     public:
         explicit between_unrolls(asynchronous_update& t) : queue_(&t.queue_) {
             queue_->pause();
-            if (t.to_actors_ && t.started_) t.to_actors_->pause();
+            t.with_all([&] {
+                // A group whose actor failed stands within an unroll that nobody will learn from.
+                if (t.learns()) queue_->throw_failure();
+                if (t.to_actors_ && t.started_) t.to_actors_->pause();
+            });
         }
         between_unrolls(const between_unrolls&) = delete;
         between_unrolls& operator=(const between_unrolls&) = delete;
@@ -218,6 +216,18 @@ private:
     private:
         unroll_queue<real>* queue_;
     };
+
+    /// Whatever is thrown here all processes end with.
+    template <class Body>
+    void with_all(Body body) {
+        try {
+            body();
+        } catch (const error& problem) {
+            if (!to_actors_) throw;
+            last_words_ = problem.what();
+            throw agreed_error(last_words_);
+        }
+    }
 
     bool acts() const { return role_ != process_role::learns; }
     bool learns() const { return role_ != process_role::acts; }
@@ -247,7 +257,9 @@ private:
             loss += learner.loss();
             (void)by.sum_losses(programs());
             learner.backward();
-            if (i + 1 < count) held_->hold(learner, i == 0);
+            if (i + 1 == count) break;
+            held_->hold(learner, i == 0);
+            if (to_actors_) to_actors_->permit(agent_->store->flat(), updates_);  // a buffer came free
         }
         if (count > 1) held_->give(learner);
         by.note(loss, by.step(programs(), 1, loss));

@@ -19,10 +19,12 @@
 #include <utility>
 #include <vector>
 
+#include <engram/core/flag.hpp>
 #include <engram/learner/quantile_regression.hpp>
 #include <engram/train/phase_settings.hpp>
 #include <engram/train/replay.hpp>
 #include <engram/train/sequence_rows.hpp>
+#include <engram/train/told.hpp>
 #include <engram/train/training_loop.hpp>
 
 namespace engram {
@@ -65,7 +67,8 @@ public:
     void see(std::span<const real> shown, std::span<const real> action, std::span<const real> reward,
              std::span<const char> done) {
         replay_.push(shown, last_action_, action, reward, done);
-        for (std::size_t i = 0; i < done.size(); ++i) last_action_[i] = done[i] ? real(-1) : action[i];
+        for (std::size_t i = 0; i < done.size(); ++i)
+            last_action_[i] = told_after(action[i], reward[i], done[i] != 0).last_action;
     }
     const replay<real>& lived() const { return replay_; }
     const traced_agent<Backend>& detector() const { return *detector_; }
@@ -119,7 +122,7 @@ private:
           target_store_(std::make_shared<parameters<real>>(*detector.store)),
           learner_(*detector.g, detector.store, {.steps = 1, .batch = s.batch, .gradients = true}),
           target_(*detector.g, target_store_, {.steps = 1, .batch = s.batch}, {atoms_}),
-          last_action_(static_cast<std::size_t>(s.environments), real(-1)),
+          last_action_(static_cast<std::size_t>(s.environments), told<real>{}.last_action),
           action_(last_action_.size()),
           reward_(last_action_.size()),
           done_(last_action_.size()),
@@ -213,7 +216,7 @@ public:
         const int O = detector_->task.observation.size(), A = detector_->task.actions;
         const auto index = [&](const float* code) {
             for (int a = 0; a < A; ++a)
-                if (code[a] > 0.5f) return static_cast<real>(a);
+                if (is_set(code[a])) return static_cast<real>(a);
             return real(-1);
         };
         const auto seen = program_.input("observation"), action = program_.input("action");

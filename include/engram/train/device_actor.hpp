@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <engram/core/flag.hpp>
 #include <engram/device/recorded_steps.hpp>
 #include <engram/model/agent.hpp>
 #include <engram/train/device_environments.hpp>
@@ -63,9 +64,9 @@ public:
                   {place_of(program_, *agent.g, "last_reward"), 0},
                   {place_of(program_, *agent.g, "reset"), 0}},
           alarm_(program_.executor().alarm("acting stopped: a policy is not finite")),
-          last_action_(size(), real(-1)),
-          last_reward_(size(), real(0)),
-          reset_(size(), real(1)),
+          last_action_(size(), told<real>{}.last_action),
+          last_reward_(size(), told<real>{}.last_reward),
+          reset_(size(), told<real>{}.reset),
           episode_reward_(size(), 0.0) {
         require_fits(agent.task, environments_->info());
         for (int b = 0; b < batch; ++b)
@@ -110,9 +111,8 @@ public:
         const auto steps = fetch();
         for (std::size_t b = 0; b < steps.size(); ++b) {
             const device_step<real>& s = steps[b];
-            last_action_[b] = s.done ? real(-1) : s.action;
-            last_reward_[b] = s.done ? real(0) : s.reward;
-            reset_[b] = s.done ? real(1) : real(0);
+            const auto next = told_after(s.action, s.reward, s.done != 0);
+            last_action_[b] = next.last_action, last_reward_[b] = next.last_reward, reset_[b] = next.reset;
             episode_reward_[b] = s.done ? 0 : s.episode_reward;
         }
         program_.executor().download_bytes(random_.data(), streams_.data(), sizeof(philox) * streams_.size());
@@ -124,7 +124,7 @@ public:
         auto& on = program_.executor();
         std::vector<device_step<real>> steps(size());
         for (std::size_t b = 0; b < steps.size(); ++b)
-            steps[b] = {last_action_[b], 0, 0, last_reward_[b], episode_reward_[b], reset_[b] != 0};
+            steps[b] = {last_action_[b], 0, 0, last_reward_[b], episode_reward_[b], is_set(reset_[b])};
         on.upload_bytes(steps.data(), steps_.data(), sizeof(device_step<real>) * steps.size());
         on.upload_bytes(streams_.data(), random_.data(), sizeof(philox) * streams_.size());
         for (const auto& [to, from] :

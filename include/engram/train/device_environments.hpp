@@ -24,6 +24,7 @@
 #include <engram/task/environment.hpp>
 #include <engram/task/psychlab.hpp>
 #include <engram/task/ray_caster.hpp>
+#include <engram/train/told.hpp>
 
 namespace engram {
 
@@ -159,14 +160,8 @@ struct act_row {
     device_acting<Real> by;
     ENGRAM_HD void operator()(std::ptrdiff_t b) const {
         const Real* const policy = by.log_policy.row(b);
-        const double u = static_cast<double>(by.random[b].uniform());
-        double sum = 0;
-        int a = 0;
-        for (; a < by.log_policy.width - 1; ++a) {
-            sum += std::exp(static_cast<double>(policy[a]));
-            if (!(sum - sum == 0)) *by.alarm = 1;
-            if (u < sum) break;
-        }
+        const auto [a, finite] = draw_action(policy, by.log_policy.width, static_cast<double>(by.random[b].uniform()));
+        if (!finite) *by.alarm = 1;
         const outcome out = rows[b].step(a);
         if (out.done) rows[b].reset();
         device_step<Real>& s = by.steps[b];
@@ -184,9 +179,10 @@ struct act_row {
         put(record.log_probability, b, s.log_probability);
         put(record.value, b, s.value);
         if (record.ended) record.ended[b] = out.done ? total : std::numeric_limits<double>::quiet_NaN();
-        put(to.last_action, b, out.done ? Real(-1) : static_cast<Real>(a));
-        put(to.last_reward, b, out.done ? Real(0) : reward);
-        put(to.reset, b, out.done ? Real(1) : Real(0));
+        const auto next = told_after(s.action, reward, out.done);
+        put(to.last_action, b, next.last_action);
+        put(to.last_reward, b, next.last_reward);
+        put(to.reset, b, next.reset);
     }
 
 private:

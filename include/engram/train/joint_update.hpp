@@ -114,6 +114,8 @@ public:
     }
     void check(const safetensors& file) {
         acting::check(file);
+        detecting_.check(part_of(file, detector_part, "detector"));
+        remembering_.check(part_of(file, memory_part, "memup"));
         episodes_->each_part([&](const std::string& name, auto part) { check_bytes(file, name, part); });
     }
     void load(const safetensors& file) {

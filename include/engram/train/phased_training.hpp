@@ -55,11 +55,14 @@ public:
         for (const auto& column : columns_) names.push_back(column.first);
         return names;
     }
-    /// The running phase's numbers; losses of the others are NaN.
+    /// The running phase's numbers, or, before its first update, those of the phase that has ended; losses of no phase
+    /// since the last window are NaN.
     training_window take_window() override {
-        training_window w = running_->take_window();
+        training_window w = running_->take_window(), before = std::exchange(ended_, {});
         std::vector<std::pair<std::string, double>> losses;
-        for (const auto& [name, in_phase] : columns_) losses.emplace_back(name, w[in_phase]);
+        for (const auto& [name, in_phase] : columns_)
+            losses.emplace_back(name, w.iterations > 0 && w.has(in_phase) ? w[in_phase] : before[in_phase]);
+        if (w.iterations == 0) std::swap(w, before);
         w.losses = std::move(losses);
         return w;
     }
@@ -81,6 +84,7 @@ public:
         for (std::size_t later = wanted + 1; later < phases_.size(); ++later) phases_[later].forget();
         begin(wanted);
         running_->load(file);
+        ended_ = {};
         done_.assign(done.begin(), done.end());
     }
 
@@ -90,7 +94,7 @@ private:
     static constexpr const char* steps_of_phases = "phases.steps";
 
     void begin(std::size_t phase) {
-        if (running_) running_->sync_weights();
+        if (running_) running_->sync_weights(), ended_ = running_->take_window();
         running_.reset();
         at_ = phase;
         running_ = phases_[at_].begin();
@@ -102,6 +106,7 @@ private:
     std::vector<std::int64_t> done_;  // steps of each phase
     std::size_t at_ = 0;
     std::unique_ptr<training> running_;
+    training_window ended_;  // of the phase before, since the last window was taken
 };
 
 }  // namespace engram

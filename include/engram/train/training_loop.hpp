@@ -61,6 +61,9 @@ struct training_window {
     double lag = 0, largest_lag = 0;                     // updates between acting and learning, mean and largest
     std::vector<double> divergence, log_likelihood;      // of a generative model: nats a step [T] and sequence
 
+    bool has(const std::string& name) const {
+        return std::any_of(losses.begin(), losses.end(), [&](const auto& known) { return known.first == name; });
+    }
     /// A loss by name; NaN for an unknown one.
     double operator[](const std::string& name) const {
         for (const auto& [known, value] : losses)
@@ -303,14 +306,19 @@ public:
         if constexpr (requires { update_.save_whole(file); }) update_.save_whole(file);
     }
 
-    void load(const safetensors& file) override {
-        [[maybe_unused]] const auto still = pause();
+    /// Throws what load() would, and changes nothing.
+    void check(const safetensors& file) {
         const auto counters = load_counters(file, Update::mode, 4);
         require(counters[3] == update_.shards(), file.source(), ": was written with ", counters[3],
                 " shards, this run has ", update_.shards(), "; a run keeps its shards, on any number of threads");
         check_weights(file, *update_.store());
         if constexpr (requires { update_.check(file); }) update_.check(file);
         update_.each_part([&](const std::string& name, std::span<std::byte> part) { check_bytes(file, name, part); });
+    }
+    void load(const safetensors& file) override {
+        [[maybe_unused]] const auto still = pause();
+        check(file);
+        const auto counters = load_counters(file, Update::mode, 4);
         if constexpr (requires { update_.load(file); }) update_.load(file);
         load_weights(file, *update_.store(), context_.optimiser);
         context_.steps = counters[0];

@@ -14,7 +14,7 @@
 
 namespace engram::unroll_letters {
 
-enum class kind : std::int64_t { weights, pause, end, unroll, paused, ended, failed, stop };
+enum class kind : std::int64_t { weights, pause, save, end, unroll, paused, ended, failed, stop };
 
 /// What a letter begins with.
 struct head {
@@ -51,6 +51,7 @@ public:
         if (!bytes.empty()) std::memcpy(bytes.data(), rest_.data(), bytes.size());
         rest_ = rest_.subspan(bytes.size());
     }
+    bool at_end() const { return rest_.empty(); }
     std::string text() const { return {reinterpret_cast<const char*>(rest_.data()), rest_.size()}; }
 
 private:

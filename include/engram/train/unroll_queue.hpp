@@ -151,6 +151,9 @@ public:
         const std::lock_guard lock(mutex_);
         return failure_;
     }
+    void throw_failure() const {
+        if (const auto why = failure()) std::rethrow_exception(why);
+    }
 
     // --- for all
 

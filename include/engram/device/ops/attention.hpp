@@ -12,14 +12,6 @@
 
 namespace engram {
 
-/// Step t's episode begins at this step.
-template <class Real>
-ENGRAM_HD int episode_start(const operand<Real>& reset, int t, std::ptrdiff_t b) {
-    int first = t;
-    while (first > 0 && !(reset.at(first)[b * reset.stride] > Real(0.5))) --first;
-    return first;
-}
-
 namespace internal {
 
 /// to (+)= from times `scale`, every pair of columns (f, f + d/2) of a head turned by its step's angle, or back.

@@ -25,12 +25,10 @@ struct cpc_rows {
         int first, end;
     };
     ENGRAM_HD episode around(int t, int b) const {
-        episode e{t, t + 1};
-        while (e.first > 0 && !begins(e.first, b)) --e.first;
-        while (e.end < steps && !begins(e.end, b)) ++e.end;
+        episode e{episode_start(reset, t, b), t + 1};
+        while (e.end < steps && !begins(reset, e.end, b)) ++e.end;
         return e;
     }
-    ENGRAM_HD bool begins(int t, int b) const { return reset.at(t)[b * reset.stride] > Real(0.5); }
     ENGRAM_HD Real* row(int t, int b, int k) const {
         return scores + ((std::ptrdiff_t{b} * predictions + k - 1) * steps + t) * steps;
     }

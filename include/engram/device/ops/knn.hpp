@@ -25,7 +25,7 @@ struct knn_forget_rows {
     int batch, steps;
     ENGRAM_HD void operator()(std::ptrdiff_t b) const {
         for (int t = 0; t < steps; ++t)
-            if (*reset.row(std::ptrdiff_t{t} * batch + b) > Real(0.5)) written[b] = 0;
+            if (is_set(*reset.row(std::ptrdiff_t{t} * batch + b))) written[b] = 0;
     }
 };
 

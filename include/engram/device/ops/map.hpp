@@ -33,9 +33,7 @@ template <class Real>
 struct cleared_inputs {
     step_rows<Real> reset;
     unsigned inputs = 0;
-    ENGRAM_HD unsigned at(std::ptrdiff_t row) const {
-        return inputs != 0 && reset.row(row)[0] > Real(0.5) ? inputs : 0u;
-    }
+    ENGRAM_HD unsigned at(std::ptrdiff_t row) const { return inputs != 0 && is_set(reset.row(row)[0]) ? inputs : 0u; }
 };
 
 template <class Real, class Functor, int N, int M>

@@ -7,6 +7,7 @@
 // small matrix a row, all rows in one batched call. Both cosines are one body: their norms are guarded one by one, or
 // under one root.
 
+#include <engram/core/flag.hpp>
 #include <engram/device/kernel.hpp>
 #include <engram/device/shared_sums.hpp>
 #include <engram/operations/least_used.hpp>
@@ -378,7 +379,7 @@ struct clear_marked {
         const std::ptrdiff_t row = i / to.width;
         const int at = static_cast<int>(i % to.width), n = at / word;
         bool marked = false;
-        for (int r = 0; r < heads; ++r) marked |= marks.row(row)[r * slots + n] > Real(0.5);
+        for (int r = 0; r < heads; ++r) marked |= is_set(marks.row(row)[r * slots + n]);
         to.put(row, at, marked ? Real(0) : from.row(row)[at]);
     }
 };
