@@ -141,7 +141,6 @@ int go(const options& o) {
     require(!o.file.empty(), "no file: which runs? (engram-campaign --help)");
     campaign all = read_campaign(o.file, o.changes);
     if (o.programs) return print_programs(all);
-    const campaign whole = all;  // whatever runs, results are of all that is finished
     keep_only(all, o.only);
     check_campaign(all);
     const int jobs = o.jobs > 0 ? o.jobs : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -149,24 +148,30 @@ int go(const options& o) {
     if (o.instead == "--status") return print_status(all, jobs);
     const bool tells = std::any_of(all.runs.begin(), all.runs.end(),
                                    [](auto& run) { return !run.report.empty() || !run.results.empty(); });
+    const auto write_results_of_all = [&] {  // whichever run was asked for
+        if (o.only.empty()) return write_results(all);
+        campaign whole = read_campaign(o.file, o.changes);
+        check_campaign(whole);
+        return write_results(whole);
+    };
     if (o.instead == "--report") {
         require(tells || !o.into.empty(), o.file, ": --report needs a line 'report = FILE' or 'results = FILE'");
         require(
             std::any_of(all.runs.begin(), all.runs.end(), [](auto& run) { return finished_summary(run).has_value(); }),
             o.file, ": no run is finished, so there is nothing to report");
-        return o.into.empty() ? write_results(whole) : add_results(all, o.into);
+        return o.into.empty() ? write_results_of_all() : add_results(all, o.into);
     }
     if (o.nice) ::setpriority(PRIO_PROCESS, 0, 19);  // children have their parent's
     if (o.slurm) {
         slurm_options how{o.jobs, o.detach, o.instead == "--dry-run", {program_folder() + "engram-campaign", o.file}};
         how.command.insert(how.command.end(), o.changes.begin(), o.changes.end());
         const int code = run_by_slurm(all, how);
-        return code != 0 || !tells || o.detach || how.dry_run ? code : write_results(whole);
+        return code != 0 || !tells || o.detach || how.dry_run ? code : write_results_of_all();
     }
     const bool is_task = !o.only.empty() && !own_job().empty();
     const int code = run_campaign(all, jobs, is_task);
     if (is_task) return code;  // the results are for whoever follows
-    return code != 0 || !tells ? code : write_results(whole);
+    return code != 0 || !tells ? code : write_results_of_all();
 }
 
 }  // namespace
