@@ -13,32 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "engram/core/error.hpp"
-#include "engram/task/arbitrary_visuomotor_mapping.hpp"
-#include "engram/task/change_detection.hpp"
-#include "engram/task/continuous_recognition.hpp"
-#include "engram/task/environment.hpp"
-#include "engram/task/goal_arena.hpp"
-#include "engram/task/plugged.hpp"
-#include "engram/task/popgym/autoencode.hpp"
-#include "engram/task/popgym/battleship.hpp"
-#include "engram/task/popgym/cart_pole.hpp"
-#include "engram/task/popgym/concentration.hpp"
-#include "engram/task/popgym/count_recall.hpp"
-#include "engram/task/popgym/higher_lower.hpp"
-#include "engram/task/popgym/labyrinth.hpp"
-#include "engram/task/popgym/mine_sweeper.hpp"
-#include "engram/task/popgym/multiarmed_bandit.hpp"
-#include "engram/task/popgym/pendulum.hpp"
-#include "engram/task/popgym/repeat_first.hpp"
-#include "engram/task/popgym/repeat_previous.hpp"
-#include "engram/task/procedural_maze.hpp"
-#include "engram/task/spot_diff.hpp"
-#include "engram/task/stimulus_data.hpp"
-#include "engram/task/t_maze.hpp"
-#include "engram/task/transitive_inference.hpp"
-#include "engram/task/two_colors.hpp"
-#include "engram/task/what_then_where.hpp"
+#include <engram/core/error.hpp>
+#include <engram/tasks.hpp>
 
 namespace engram {
 
@@ -117,6 +93,12 @@ struct task_list {
     }
 };
 
+/// The entries of a list.
+template <environment... E>
+std::vector<registered_task> register_all(task_list<E...>) {
+    return {register_task<E>()...};
+}
+
 /// The tasks of the library.
 using library_tasks = task_list<
     // The Memory Tasks Suite (facts 2), in the order of the paper's tables.
@@ -133,8 +115,7 @@ using library_tasks = task_list<
 
 /// Every task of the library, and those that were added.
 inline std::vector<registered_task> registered_tasks() {
-    std::vector<registered_task> all;
-    library_tasks::each([&]<class E>() { all.push_back(register_task<E>()); });
+    auto all = register_all(library_tasks());
     all.insert(all.end(), added_tasks().begin(), added_tasks().end());
     return all;
 }

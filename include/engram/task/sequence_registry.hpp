@@ -9,16 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "engram/core/error.hpp"
-#include "engram/task/add_marked.hpp"
-#include "engram/task/bit_copy.hpp"
-#include "engram/task/copy_sequences.hpp"
-#include "engram/task/digit_map.hpp"
-#include "engram/task/environment.hpp"
-#include "engram/task/permuted_mnist.hpp"
-#include "engram/task/recall_sequences.hpp"
-#include "engram/task/rotation.hpp"
-#include "engram/task/sequence.hpp"
+#include <engram/core/error.hpp>
+#include <engram/tasks.hpp>
 
 namespace engram {
 
@@ -44,22 +36,24 @@ inline std::vector<registered_sequence>& added_sequences() {
     return added;
 }
 
+template <class... Task>
+struct sequence_list {};
+
+/// The entries of a list.
+template <class... Task>
+std::vector<registered_sequence> register_all(sequence_list<Task...>) {
+    return {register_sequence<Task>()...};
+}
+
+/// The sequence tasks of the library.
+using library_sequences =
+    sequence_list<recall_task<perfect_recall>, recall_task<parity_recall>, recall_task<one_shot_recall>,
+                  recall_task<dynamic_dependency>, recall_task<similarity_cued_recall>, digit_map, rotation_task,
+                  bit_copy, copy_task<false>, copy_task<true>, add_marked, permuted_mnist>;
+
 /// Every sequence task of the library, and those that were added.
 inline std::vector<registered_sequence> registered_sequences() {
-    std::vector<registered_sequence> all{
-        register_sequence<recall_task<perfect_recall>>(),
-        register_sequence<recall_task<parity_recall>>(),
-        register_sequence<recall_task<one_shot_recall>>(),
-        register_sequence<recall_task<dynamic_dependency>>(),
-        register_sequence<recall_task<similarity_cued_recall>>(),
-        register_sequence<digit_map>(),
-        register_sequence<rotation_task>(),
-        register_sequence<bit_copy>(),
-        register_sequence<copy_task<false>>(),
-        register_sequence<copy_task<true>>(),
-        register_sequence<add_marked>(),
-        register_sequence<permuted_mnist>(),
-    };
+    auto all = register_all(library_sequences());
     all.insert(all.end(), added_sequences().begin(), added_sequences().end());
     return all;
 }
