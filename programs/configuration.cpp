@@ -368,6 +368,11 @@ void configuration::from_json(const json& content, const std::string& source) {
     origin_.clear();
 }
 
+void configuration::be_patient(const arguments& a) {
+    if (!a.patience || !elsewhere) return;
+    elsewhere->patience = elsewhere->start_patience = static_cast<double>(whole_number("--patience", *a.patience, 1));
+}
+
 void configuration::ask_for_world(const arguments& a) {
     if (a.world.empty() && !elsewhere) {
         for (const auto& [given, flag] : {std::pair{!a.world_set.empty(), "--world-set"},
@@ -410,7 +415,7 @@ void configuration::ask_for_world(const arguments& a) {
     }
     if (a.world_repeat)
         w.repeat = static_cast<int>(std::min<std::int64_t>(whole_number("--world-repeat", *a.world_repeat, 1), 10'000));
-    if (a.patience) w.patience = w.start_patience = static_cast<double>(whole_number("--patience", *a.patience, 1));
+    be_patient(a);
     if (!again) {
         w.name = world_task_name(w.addresses[0]);
         for (const auto& [name, value] : w.create)

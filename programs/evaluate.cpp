@@ -38,8 +38,12 @@ int evaluate(ablation& model, const arguments& a) {
                                  : describe_task(config.task, config.run.task).levels;
     for (const auto& level : a.level) require_known("level", level, known);
     config.note_slow_products();
-    json summary = file_exists(paths.summary()) ? read_json(paths.summary())
-                                                : json{{"ablation", model.name()}, {"task", config.task}};
+    const auto kept_summary = [&] {
+        return file_exists(paths.summary()) ? read_json(paths.summary())
+                                            : json{{"ablation", model.name()}, {"task", config.task}};
+    };
+    json summary = kept_summary();
+    const json before = summary;
     // What was played otherwise than trained stands beside the run's levels, under what was changed.
     std::string other;
     for (const auto& [name, value] : changed) other += (other.empty() ? "" : " ") + name + "=" + value;
@@ -68,14 +72,18 @@ int evaluate(ablation& model, const arguments& a) {
         summary = kept;
     else
         summary["changed"][other] = kept["levels"];
+    if (!a.quiet) std::fputs(level_table(scores).c_str(), stdout);
     try {
+        require(
+            kept_summary() == before, paths.summary(),
+            " has changed since the evaluation began, so these scores are not in it: the run goes on, or somebody else "
+            "evaluates it");
         write_json(paths.summary(), summary);
         if (acting && other.empty() && !config.elsewhere)
             record_retrieval(*acting, model.name(), episode_seed, paths.retrieval());
     } catch (const error& problem) {
         throw run_error(problem.what());
     }
-    if (!a.quiet) std::fputs(level_table(scores).c_str(), stdout);
     return 0;
 }
 

@@ -17,7 +17,8 @@ namespace engram {
 
 namespace {
 
-constexpr int shown_steps = 200;  // in pictures; the arrays hold the whole episode
+constexpr int most_read_steps = 20'000;  // of an episode whose read weights are written, an array of 1.6 GB
+constexpr int shown_steps = 200;         // in pictures; the arrays hold the whole episode
 constexpr int strip_columns = 10;
 constexpr int filmed_steps = 500;
 
@@ -90,7 +91,10 @@ int sample(ablation& model, const arguments& a) {
     const std::string folder = a.out.value_or(paths.folder + "/sample");
     make_folder(folder);
     const int T = static_cast<int>(steps.size());
-    std::vector<float> read(static_cast<std::size_t>(T) * static_cast<std::size_t>(T));
+    const bool tells_reads = run.tells_reads();
+    require(!tells_reads || T <= most_read_steps, "an episode of ", T, " steps: read weights of at most ",
+            most_read_steps, " are written");
+    std::vector<float> read(tells_reads ? static_cast<std::size_t>(T) * static_cast<std::size_t>(T) : 0);
     double total = 0;
     for (int t = 0; t < T; ++t) {
         const auto& step = steps[static_cast<std::size_t>(t)];
@@ -103,7 +107,7 @@ int sample(ablation& model, const arguments& a) {
     write_gif(folder + "/episode.gif", film(run, steps), film_delay(run.options));
     write_steps(folder, run.info.observation, steps);
     std::string files = "observations.png, episode.gif, observations.npy, actions.npy, rewards.npy";
-    if (run.tells_reads()) {
+    if (tells_reads) {
         const int side = std::min(shown_steps, T), scale = std::max(1, 400 / side);
         picture image{side * scale, side * scale, 1, {}};
         for (int y = 0; y < image.height; ++y)

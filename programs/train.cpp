@@ -133,7 +133,10 @@ int train(ablation& model, const arguments& a, processes* others) {
     agree(others, trouble);
     if (others) {
         const std::string told = first_text(others, first ? config.to_json().dump() : "");
-        if (!first) config.from_json(parse_json(told, "the first process"), "the first process");
+        if (!first) {
+            config.from_json(parse_json(told, "the first process"), "the first process");
+            config.be_patient(a);
+        }
     }
     if (!a.dry_run) {
         try {

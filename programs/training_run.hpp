@@ -135,8 +135,7 @@ public:
             return 130;
         }
         if (role() == process_role::acts) return 0;
-        const bool evaluated =
-            any_of_them(together(), !trains && summary_.contains("levels") && !summary_["levels"].empty());
+        const bool evaluated = any_of_them(together(), !trains && is_evaluated());
         try {
             if (config_.evaluation_episodes > 0 && !evaluated) {
                 const auto episodes = static_cast<int>(std::min<std::int64_t>(config_.evaluation_episodes, 1'000'000));
@@ -192,6 +191,18 @@ private:
             summary_.value("steps", std::int64_t{-1}) == job_.steps() && summary_.value("finished", false) == is_over();
         const bool unsaved = first_ && (saved_step_ != job_.steps() || !summarised);
         if (learns_alone() ? unsaved : any_of_them(config_.others, unsaved)) save(seconds());
+    }
+
+    /// Whether the summary has scores of all levels, of as many episodes as are asked for.
+    bool is_evaluated() const {
+        const auto scores = summary_.value("levels", json::object());
+        const auto levels = config_.model().learns_sequences()
+                                ? describe_sequence(config_.task, config_.run.task).levels
+                                : describe_task(config_.task, config_.run.task).judged_levels();
+        return std::all_of(levels.begin(), levels.end(), [&](const std::string& level) {
+            return scores.contains(level) && scores[level].value("episodes", std::int64_t{0}) >=
+                                                 std::min<std::int64_t>(config_.evaluation_episodes, 1'000'000);
+        });
     }
 
     bool is_over() const {

@@ -198,6 +198,12 @@ public:
 
     void send(std::size_t b, int action) {
         row& r = rows_[b];
+        if (std::exchange(r.ended, false)) {  // no world is asked: the one that was looked at is gone
+            r.got = {0, true, true};
+            r.shows_last = false;
+            r.acts = true;
+            return;
+        }
         if (r.state != at::ready) return;
         r.since = clock::now();
         r.action = action;
@@ -216,6 +222,7 @@ public:
     /// A new episode, where this one has begun.
     void reset(std::size_t b) {
         row& r = rows_[b];
+        r.ended = false;
         if (!r.stepped) return;
         rpc::EnvironmentRequest request;
         request.mutable_reset();
@@ -240,6 +247,7 @@ private:
         bool acts = false;     // a step is under way or waits to be taken
         bool stepped = false;  // in this episode
         bool shows_last = false;
+        bool ended = false;  // its world was lost behind a step that was taken: the next one ends the episode
         clock::time_point asked, since, retry;  // the request under way; what is waited for; when to connect again
         double allowed = 0, back_off = 0.05;
         double waited = 0;    // before, for worlds that were joined and gave no step
@@ -318,6 +326,18 @@ private:
             r.got.done = r.got.interrupted = true;
             ++counts_->lost;
         }
+        if (r.state == at::ready && began_) {
+            r.since = clock::now();
+            if (!r.acts) {
+                r.ended = true;
+                ++counts_->lost;
+            } else if (!r.got.done) {  // the step ends the episode, and what it showed is known
+                r.got.done = r.got.interrupted = r.shows_last = true;
+                r.last = r.seen;
+                ++counts_->lost;
+            }
+        }
+        r.stepped = false;
         r.state = at::waiting;
         check_patience(b);
         r.retry = clock::now() + (at_once ? clock::duration{} : seconds(r.back_off));

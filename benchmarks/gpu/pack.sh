@@ -19,6 +19,7 @@ if ! ls "$folder"/tests/bin/* > /dev/null 2>&1; then
     echo "benchmarks/gpu: $build has no tests; build its targets gpu_tests and gpu_benchmarks first" >&2
     exit 1
 fi
+set -o pipefail
 tar -C "$folder" -c . | xz -T0 -2 > "$archive.part"
 mv "$archive.part" "$archive"
 ls "$folder"/tests/bin "$folder"/bin

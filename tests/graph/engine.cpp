@@ -303,6 +303,8 @@ TEST_CASE("wrong shapes and names are told when traced, with both shapes") {
                          "scan: state 'memory.h' enters as [B,3] and leaves as [B,4]", error);
     traced<cpu<float>> m;
     program<cpu<float>> p(m.g, m.store, {.steps = 2, .batch = 2}, {m.out});
+    CHECK_THROWS_WITH_AS((program<cpu<float>>(m.g, m.store, {.steps = 1 << 16, .batch = 1 << 15}, {m.out})),
+                         doctest::Contains("in 65536 steps of 32768 rows; expected at most 2147483647"), error);
     CHECK_THROWS_WITH_AS(p.input("rest"), "unknown input 'rest'; did you mean 'reset'?", error);
     CHECK_THROWS_AS(p.backward(), error);
     CHECK_THROWS_AS(store->declare("lstm.weight", 1, 1, initial::zero<float>()), error);

@@ -486,6 +486,8 @@ TEST_CASE("POPGym in paper is what its authors ran, in small nothing is paid for
     for (const auto& task : task_names()) there += task.starts_with("popgym_");
     CHECK(popgym_tasks.names().size() == there);
     CHECK(after(acting_lstm, "small", "t_maze").number("learner.entropy_cost") == 0.01);
+    CHECK(after(acting_lstm, "paper", "popgym_count_recall")["task.rules"] == "paper");
+    CHECK(after(acting_lstm, "paper", "popgym_mine_sweeper")["task.rules"] == "paper");
     const auto dnc = after({"numbers_or_image", "lstm", "dnc", "no_auxiliary", "ppo"}, "paper", "popgym_autoencode");
     CHECK(dnc.number("memory.slots") * dnc.number("memory.word") == 256);
     CHECK(dnc.number("memory.read_heads") == 4);

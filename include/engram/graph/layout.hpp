@@ -101,6 +101,12 @@ private:
                 if (used[at(s.entering)]) used[at(s.initial.value)] = 1;
         for (std::size_t v = 0; v < used.size(); ++v)
             if (plan_.looked_up[v] >= 0) used[v] = 0;
+        // Kernels count the numbers of a value in an int.
+        for (std::size_t v = 0; v < used.size(); ++v)
+            if (used[v])
+                require(length(static_cast<int>(v)) <= std::numeric_limits<int>::max(), "'", graph_.values()[v].name,
+                        "' would have ", length(static_cast<int>(v)), " numbers in ", options_.steps, " steps of ",
+                        options_.batch, " rows; expected at most ", std::numeric_limits<int>::max());
     }
 
     /// Calls body(operation, number) in the order of program::sweep_backward; those that run together have one number.

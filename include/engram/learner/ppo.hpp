@@ -11,7 +11,8 @@
 // deviation of the minibatch's T B advantages are taken out, so that the scale of rewards does not weigh it against the
 // entropy. mu and its values are those of acting: they are recorded once and stay as they are for all epochs
 // (rollout.epochs, rollout.minibatches of train/acting_update.hpp). Defaults are rlpyt's, which the paper does not
-// state: clip 0.1, value cost 1, entropy 0.01, lambda 1, advantages as they are.
+// state: clip 0.1, value cost 1, entropy 0.01, lambda 1, advantages as they are. Where the rate falls, rlpyt lets the
+// clip fall with it; here it stays.
 //
 // With a `divergence_cost` the loss has beta mean_{t,b} KL(mu || pi) too, which holds the policy near the behaviour's
 // in all actions, not in the taken one alone. beta is that cost at first; it grows by half after an iteration whose

@@ -69,7 +69,7 @@ struct window_rows {
         });
         softmax_columns(row, L, o.shares, o.shares);
         row.sums_wide(
-            d, d, L,
+            d, 1, d, L,
             [&](auto i, auto add) {
                 const auto share = shares[i];
                 for (int c = 0; c < d; ++c) add(c, share, next[i + (d + c) * L]);
@@ -120,7 +120,7 @@ private:
             for (int c = 0; c < d; ++c) o.value.d.put(c, entry(d + c, here, d_seen(c), share));
         });
         row.sums_wide(
-            d, half, L,
+            d, 2, half, L,
             [&](auto i, auto add) {
                 const auto score = slope(i), share = shares[i];
                 const auto others = row.number(i) != now_written;

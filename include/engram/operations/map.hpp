@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -79,11 +80,13 @@ struct map_rows : kernel<Backend> {
             in[i] = b.in(static_cast<std::size_t>(i));
             d_in[i] = b.d_in(static_cast<std::size_t>(i));
             serves[i] = width / in[i].width;
-            repeats[i] = in[i].width != 1 && serves[i] > 1 && serves[i] < pack<real>::width;
+            // A piece of a row has one column of each input that is broadcast.
+            const int shared = std::gcd(piece, serves[i]);
+            repeats[i] = in[i].width != 1 && serves[i] > 1 && shared < pack<real>::width;
             broadcast[i] = in[i].width != width && !repeats[i];
             adds[i] = d_in[i].accumulate && !repeats[i];
             any_repeats |= repeats[i];
-            if (broadcast[i]) piece = std::min(piece, serves[i]);
+            if (broadcast[i]) piece = shared;
         }
         if (any_repeats) room.resize(2 * static_cast<std::size_t>(N) * static_cast<std::size_t>(width));
         for (int i = 0; i < M; ++i) {

@@ -59,7 +59,7 @@ private:
             const auto query = alone(o.query), key = alone(o.key), next = alone(o.next), d_next = alone(o.next.d);
             const auto keep = o.keep[0], write = o.write[0];
             row.sums_wide(
-                2 * K + 2, K, V,
+                2 * K + 2, 2, K, V,
                 [&](auto i, auto add) {
                     const auto zero = zero_of(o.value[i]);
                     const auto dy = o.y.d ? o.y.d[i] : zero;

@@ -350,10 +350,10 @@ public:
         add_sums(0, n, terms);
         end_sums(0, count, done);
     }
-    /// As sums, two packs at a time where there are as many; a total's order is the same. Every `alike` sums are
-    /// handled alike, so that done may be called for a pack of them.
+    /// As sums, two packs at a time where there are as many; a total's order is the same. The first `groups` times
+    /// `alike` sums are handled alike in each group, so that done may be called for a pack of them.
     template <class Terms, class Done>
-    ENGRAM_SIMD void sums_wide(int count, int alike, int n, Terms terms, Done done) const {
+    ENGRAM_SIMD void sums_wide(int count, int groups, int alike, int n, Terms terms, Done done) const {
         begin_sums(count);
         int c = 0;
         for (; c + 2 * P::width <= n; c += 2 * P::width)
@@ -361,7 +361,7 @@ public:
         add_sums(c, n, terms);
         int k = 0;
         if (alike % P::width == 0)
-            for (; k + alike <= count; k += alike)
+            for (; k < groups * alike; k += alike)
                 for (int j = k; j < k + alike; j += P::width)
                     done(internal::whole_pack{j}, internal::sums_of(totals_ + j));
         end_sums(k, count, done);
@@ -468,7 +468,7 @@ public:
         block_for(*block_, count, [&](int k) { done(k, partial[k * lanes]); });
     }
     template <class Terms, class Done>
-    ENGRAM_HD void sums_wide(int count, int, int n, Terms terms, Done done) const {
+    ENGRAM_HD void sums_wide(int count, int, int, int n, Terms terms, Done done) const {
         sums(count, n, terms, done);
     }
     template <class Body>

@@ -214,7 +214,10 @@ struct write_slot_rows {
         const int first = slot(o, slots), word = o.content.width, rest = first + word;
         if (o.y.data == o.memory.data) {
             row.each(word, [&](auto i) { o.y.put(i + first, o.before[i]); });
-            if (!o.y.d) return;
+            if (!o.y.d) {  // nobody wants the memory, but who gives to the content after this adds to what it stores
+                row.each(word, [&](auto i) { o.content.d.put(i, zero_of(o.content[i])); });
+                return;
+            }
             auto cleared = o.y.d;
             cleared.accumulate = false;
             row.each(word, [&](auto i) {

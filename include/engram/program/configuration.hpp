@@ -78,6 +78,8 @@ public:
     void refuse_foreign(const named_texts& asked) const;
     /// Takes what a command line says of a world elsewhere, on top of what is known of one; its name becomes the task.
     void ask_for_world(const arguments& a);
+    /// Takes how long a command line has a world waited for.
+    void be_patient(const arguments& a);
     /// Joins that world, if there is one, and makes it a task of the registry; shapes are known from then on.
     void join();
     /// Where a setting's value comes from: default, preset, task (the preset's for this task) or --set.

@@ -60,6 +60,8 @@ inline preset_table paper_popgym_preset() {
                                                        {"optimiser.final_fraction", "1"},
                                                        {"optimiser.clip", "0"}})
         .of({.memory = knn_memories, .task = popgym_tasks}, {{"memory.slots", "1024"}})
+        // The published runs are of the paper's rules, not of the package's (popgym.md 1.1).
+        .of({.task = {"popgym_count_recall", "popgym_mine_sweeper"}}, {{"task.rules", "paper"}})
         .of({.memory = "dnc", .task = popgym_tasks},
             {{"memory.slots", "16"}, {"memory.word", "16"}, {"memory.read_heads", "4"}});
 }

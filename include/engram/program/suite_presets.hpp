@@ -158,8 +158,9 @@ inline preset_table small_suite_preset() {
     }
     for (const auto& row : published_rows)  // every task of the suite (docs/decisions/0034)
         all.of({.encoder = "numbers_or_image", .task = row.task}, {{"encoder.image.centre", "true"}});
-    // Of many blocks what was seen is read beside the state that followed, which must first learn to keep it
-    // (docs/decisions/0052).
+    // Where one of many things is looked for, what was seen is read beside the state that followed, which must first
+    // learn to keep it (docs/decisions/0052, 0053).
+    all.of({.memory = "fifo_knn", .learner = "vtrace", .task = "continuous_recognition"}, {{"memory.values", "all"}});
     all.of({.memory = knn_memories, .task = "spot_diff_multi"}, {{"memory.values", "all"}, {"memory.neighbours", "5"}});
     // Goals that come again and again make values, and their errors, many times what a single reward makes them.
     return all

@@ -92,9 +92,9 @@ struct pace {
     }
 };
 
-/// Of a task's episodes (task_info): `small` at small fidelity, which has changed, 1 at paper fidelity.
-inline int revision_of(const task_options& options, int small) {
-    return pace::paper_fidelity(options) ? 1 : small;
+/// Of a task's episodes (task_info), which have changed at small fidelity more often than at the paper's.
+inline int revision_of(const task_options& options, int small, int paper = 1) {
+    return pace::paper_fidelity(options) ? paper : small;
 }
 
 /// What the 3D tasks show: 72 x 96 x 3 at paper fidelity, 12 x 16 x 3 at small fidelity.

@@ -87,8 +87,8 @@ struct spot_the_difference {
         const int steps = time_of(options).steps(static_cast<float>(seconds(options)));
         task_info info{
             .name = names[static_cast<int>(Kind)], .observation = view_shape(options), .actions = walking_actions};
-        constexpr int revisions[] = {3, 2, 5, 5};
-        info.revision = revision_of(options, revisions[static_cast<int>(Kind)]);
+        constexpr int small[] = {3, 2, 5, 5}, paper[] = {1, 1, 1, 2};
+        info.revision = revision_of(options, small[static_cast<int>(Kind)], paper[static_cast<int>(Kind)]);
         for (const auto& each : suite_levels) info.add_level({each.name, 1, NAN, steps, each.further});
         return info;
     }
@@ -358,7 +358,7 @@ private:
         thing.solid = !second && Kind != difference::motion;  // a body has to get near enough to touch
         const int named = Kind == difference::motion ? paint : seen;
         // Of moving blocks paths are held out, not colours (errata M10).
-        thing.paint = difference_colour(level.base.holdout && !moves_by_looks(), named);
+        thing.paint = difference_colour(level.base.holdout && Kind != difference::motion, named);
         if (shade) thing.paint = shade_of(thing.paint, shade, named);
         thing.tag = static_cast<std::uint8_t>(i);
         if (moves_by_looks()) {

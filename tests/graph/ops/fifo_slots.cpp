@@ -29,6 +29,9 @@ struct uneven {
 struct next_count {
     auto operator()(auto n) const { return n + 1; }
 };
+struct next_behind {
+    auto operator()(auto n, auto seen) const { return n + 1 + 0 * seen; }
+};
 template <class Var>
 struct slots_state {
     BOOST_HANA_DEFINE_STRUCT(slots_state, (Var, memory), (Var, written));
@@ -284,6 +287,59 @@ std::vector<double> of(std::span<const double> numbers) {
 }
 
 }  // namespace
+
+TEST_CASE("a ring that gets no gradient leaves its content's to whoever else gives one") {
+    const auto store = std::make_shared<parameters<double>>(5);
+    graph<backend> g{store};
+    const auto x = g.input("x", 3, extent::sequence, true);
+    const auto logits = g.declare_linear("logits", 3 + R * W, R * L), content = g.declare_linear("content", 3, W);
+    const auto z = affine<backend>("z", {x}, content);
+    add_loss("own", sum_columns("own_sum", map("own_uneven", uneven{}, z)));
+    const looking_state<var<backend>> start{g.uncleared_state("ring", L * W), g.state("written", 1),
+                                            g.state("seen", R * W)};
+    var<backend> ring;
+    const auto read = scan(g, start, [&](auto& s) {
+        const auto w = slot_attention("attention", affine<backend>("logits", {x, s.seen}, logits), L,
+                                      slot_attention_kind::softmax, {s.written});
+        s.seen = read_slots("read", w, stop_gradient(s.memory), s.written, W, true);
+        ring = s.memory = write_slot("write", s.memory, z, s.written);
+        // What is written waits for what was read, so both are of one loop.
+        s.written = map("written", next_behind{}, s.written, s.seen.columns(0, 1));
+        return s.seen;
+    });
+    add_loss("read", sum_columns("sum", map("uneven", uneven{}, read)));
+    const auto fill = [&](auto& p) {
+        std::vector<double> numbers(static_cast<std::size_t>(9 * 2 * 3));
+        draw(numbers, 1);
+        std::copy(numbers.begin(), numbers.end(), p.input("x").begin());
+    };
+    // What a read gives to the content is dropped, so that the loss of the content alone is its gradient.
+    program<backend> p(g, store, {.steps = 9, .batch = 2, .gradients = true});
+    CHECK(fed_back::in_place(p, ring));
+    const auto gradient_of_content = [&] {
+        fill(p);
+        p.forward();
+        p.spoil_gradients();
+        p.backward();
+        const auto& entry = (*store)[content.weight];
+        return std::vector<double>(p.gradient().begin() + entry.offset,
+                                   p.gradient().begin() + entry.offset + entry.size());
+    };
+    const auto found = gradient_of_content();
+    for (int k = 0; k < 3; ++k)
+        for (int i = 0; i < W; ++i) {
+            double wanted = 0;
+            for (int row = 0; row < 9 * 2; ++row) {
+                const double here = p.input("x")[static_cast<std::size_t>(row * 3 + k)];
+                double value = store->values(content.bias)[i];
+                for (int j = 0; j < 3; ++j)
+                    value +=
+                        p.input("x")[static_cast<std::size_t>(row * 3 + j)] * store->values(content.weight)[j * W + i];
+                wanted += here * 2 * (value + 0.3);
+            }
+            CHECK(std::abs(found[static_cast<std::size_t>(k * W + i)] - wanted) < 1e-6);
+        }
+}
 
 TEST_CASE("a memory that is written in place has the bits of one whose steps are all kept") {
     for (const bool by_age : {true, false}) {

@@ -90,6 +90,56 @@ double worst_difference_from_loops(int N, int H, int K) {
 
 }  // namespace
 
+namespace {
+
+struct of_two_spreads {
+    constexpr auto operator()(auto a, auto b, auto x) const { return a * x + b * b * x; }
+};
+
+template <class Backend>
+void spreads_agree() {
+    using real = typename Backend::real;
+    for (const int F : {72, 96, 40}) {  // 2 and 3 heads share 12 and 16 columns; 2 and 5 share 4
+        const int a_heads = 2, b_heads = F == 40 ? 5 : 3;
+        const auto store = std::make_shared<parameters<real>>(1);
+        graph<Backend> g{store};
+        const auto a = g.input("a", a_heads, extent::sequence, true), b = g.input("b", b_heads, extent::sequence, true),
+                   x = g.input("x", F, extent::sequence, true);
+        const auto y = map("y", of_two_spreads{}, a.spread(F / a_heads), b.spread(F / b_heads), x);
+        add_loss("loss", sum_columns("sum", y));
+        const auto fill = [&](auto& p) {
+            philox random(11, 1);
+            for (const char* name : {"a", "b", "x"})
+                for (real& v : p.input(name)) v = static_cast<real>(random.normal());
+        };
+        program<Backend> p(g, store, {.steps = 2, .batch = 2, .gradients = true}, {y});
+        fill(p);
+        p.forward(), p.backward();
+        double worst = 0;
+        for (int row = 0; row < 4; ++row)
+            for (int f = 0; f < F; ++f) {
+                const auto at = [&](const char* name, int heads) {
+                    return static_cast<double>(p.input(name)[static_cast<std::size_t>(row * heads + f / (F / heads))]);
+                };
+                const double wanted = at("a", a_heads) * at("x", F) + at("b", b_heads) * at("b", b_heads) * at("x", F);
+                worst = std::max(worst, std::abs(static_cast<double>(p.output(y).data[row * F + f]) - wanted));
+            }
+        CHECK(worst < (sizeof(real) == 4 ? 1e-5 : 1e-12));
+        if constexpr (std::is_same_v<real, double>) {
+            const auto report = check_gradients<Backend>(g, store, {.steps = 2, .batch = 2}, fill, 1000);
+            INFO(report.where);
+            CHECK(report.worst < 1e-6);
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("two inputs may be spread over other numbers of columns each") {
+    spreads_agree<cpu<double>>();
+    spreads_agree<cpu<float>>();
+}
+
 TEST_CASE("forward equals plain loops") {
     for (const auto& [N, H, K] :
          {std::array{3, 2, 3}, std::array{16, 4, 3}, std::array{21, 1, 2}, std::array{2, 3, 9}}) {

@@ -243,6 +243,36 @@ TEST_CASE("matrices of heads are those of plain loops") {
         }
 }
 
+TEST_CASE("gates have their gradients, however many of a head's keys fill a pack") {
+    for (const int keys : {1, 2, 3, 4, 8})
+        for (const bool corrects : {false, true}) {
+            const auto store = std::make_shared<parameters<double>>(1);
+            graph<cpu<double>> g{store};
+            std::vector<var<cpu<double>>> in;
+            for (const auto& [name, width] :
+                 {std::pair{"query", keys}, {"key", keys}, {"value", 3}, {"write", 1}, {"keep", 1}})
+                in.push_back(g.input(name, width, extent::sequence, true));
+            const carried<var<cpu<double>>> first{g.own_state("state", keys * 3), g.state("step", 1)};
+            const auto y = scan(g, first, [&](auto& now) {
+                const auto found = recall_matrices("recall", 1, corrects, now.state, in[0], in[1], in[2], in[3], in[4]);
+                now.state = found.matrix;
+                return found.read;
+            });
+            add_loss("read", sum_columns("sum", map("square", product_of{}, y, y)));
+            const auto report = check_gradients<cpu<double>>(
+                g, store, {.steps = 3, .batch = 2},
+                [&](auto& p) {
+                    philox random(7, 1);
+                    for (const char* name : {"query", "key", "value", "write", "keep"})
+                        for (double& x : p.input(name)) x = 0.7 * static_cast<double>(random.normal());
+                },
+                1000);
+            INFO(report.where);
+            CHECK(report.worst < 1e-6);
+            CHECK(report.compared == 3 * 2 * (2 * keys + 3 + 2));
+        }
+}
+
 TEST_CASE("a convolution of steps is that of plain loops") {
     traced<double> m(memory::convolved);
     const int B = 2, T = 11, F = m.y.width;
