@@ -89,6 +89,10 @@ TEST_CASE("a run folder holds what the report reads") {
     for (const auto& level : after.levels) CHECK(level.episodes == (level.level == "train" ? 11 : 7));
     CHECK(after.steps == 3000);
     CHECK(checkpoint_of(out) == before);
+    // A finished run that is asked for more episodes than its levels have plays them.
+    REQUIRE(run({"train", "--resume", "--out", out, "--evaluate", "9", "--quiet"}).code == 0);
+    for (const auto& level : engram::read_run(out).levels) CHECK(level.episodes == 9);
+    CHECK(checkpoint_of(out) == before);
 
     const finished s = run({"sample", "--from", out, "--level", "train"});
     INFO(s.err);
