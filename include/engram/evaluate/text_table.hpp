@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <engram/version.hpp>
+
 namespace engram {
 
 /// A line a row, indented by two; the first column is flush left, the others right. Rows are equally long.
