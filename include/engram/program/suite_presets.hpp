@@ -160,7 +160,7 @@ inline preset_table small_suite_preset() {
         all.of({.encoder = "numbers_or_image", .task = row.task}, {{"encoder.image.centre", "true"}});
     // Where one of many things is looked for, what was seen is read beside the state that followed, which must first
     // learn to keep it (docs/decisions/0052, 0053).
-    all.of({.memory = "fifo_knn", .learner = "vtrace", .task = "continuous_recognition"}, {{"memory.values", "all"}});
+    all.of({.memory = knn_memories, .learner = "vtrace", .task = "continuous_recognition"}, {{"memory.values", "all"}});
     all.of({.memory = knn_memories, .task = "spot_diff_multi"}, {{"memory.values", "all"}, {"memory.neighbours", "5"}});
     // Goals that come again and again make values, and their errors, many times what a single reward makes them.
     return all
