@@ -91,23 +91,20 @@ int sample(ablation& model, const arguments& a) {
     const std::string folder = a.out.value_or(paths.folder + "/sample");
     make_folder(folder);
     const int T = static_cast<int>(steps.size());
-    const bool tells_reads = run.tells_reads();
-    require(!tells_reads || T <= most_read_steps, "an episode of ", T, " steps: read weights of at most ",
-            most_read_steps, " are written");
-    std::vector<float> read(tells_reads ? static_cast<std::size_t>(T) * static_cast<std::size_t>(T) : 0);
     double total = 0;
-    for (int t = 0; t < T; ++t) {
-        const auto& step = steps[static_cast<std::size_t>(t)];
-        total += static_cast<double>(step.reward);
-        for (const auto& r : step.reads)
-            read[static_cast<std::size_t>(t) * static_cast<std::size_t>(T) + static_cast<std::size_t>(r.when)] +=
-                r.weight;
-    }
+    for (const auto& step : steps) total += static_cast<double>(step.reward);
     write_png(folder + "/observations.png", strip(run, steps));
     write_gif(folder + "/episode.gif", film(run, steps), film_delay(run.options));
     write_steps(folder, run.info.observation, steps);
     std::string files = "observations.png, episode.gif, observations.npy, actions.npy, rewards.npy";
-    if (tells_reads) {
+    if (run.tells_reads() && T > most_read_steps) {
+        files += fmt::format("; read weights of at most {} steps are written", most_read_steps);
+    } else if (run.tells_reads()) {
+        std::vector<float> read(static_cast<std::size_t>(T) * static_cast<std::size_t>(T));
+        for (int t = 0; t < T; ++t)
+            for (const auto& r : steps[static_cast<std::size_t>(t)].reads)
+                read[static_cast<std::size_t>(t) * static_cast<std::size_t>(T) + static_cast<std::size_t>(r.when)] +=
+                    r.weight;
         const int side = std::min(shown_steps, T), scale = std::max(1, 400 / side);
         picture image{side * scale, side * scale, 1, {}};
         for (int y = 0; y < image.height; ++y)
