@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +25,7 @@
 #include <fmt/format.h>
 
 #include <engram/evaluate/names.hpp>
+#include <engram/io/csv.hpp>
 #include <engram/program/later_settings.hpp>
 
 #include "campaign.hpp"
@@ -93,21 +94,20 @@ double number_at(const json& object, const char* key) {
 void read_metrics(const std::string& path, run_progress& to) {
     if (!exists_on_disk(path)) return;
     const bytes content = read_file(path);
-    std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
-    const auto header = text.substr(0, text.find('\n'));
-    text = text.substr(0, text.rfind('\n') == text.npos ? 0 : text.rfind('\n'));  // whole rows
-    auto row = text.substr(text.rfind('\n') == text.npos ? 0 : text.rfind('\n') + 1);
-    if (row == header) return;
-    const auto cell = [](std::string_view line, int n) {
-        for (; n > 0 && line.find(',') != line.npos; --n) line.remove_prefix(line.find(',') + 1);
-        return line.substr(0, line.find(','));
-    };
-    const auto columns = std::count(header.begin(), header.end(), ',') + 1;
-    for (int i = 0; i < columns; ++i) {
-        const auto name = cell(header, i), value = cell(row, i);
-        if (name == "step") std::from_chars(value.data(), value.data() + value.size(), to.step);
-        if (name == "steps_per_second") std::from_chars(value.data(), value.data() + value.size(), to.rate);
+    const auto text = whole_lines({reinterpret_cast<const char*>(content.data()), content.size()});
+    const auto header = text.substr(0, text.find('\n') + 1), rows = text.substr(header.size());
+    if (rows.empty()) return;
+    const auto last = rows.substr(rows.rfind('\n', rows.size() - 2) + 1);
+    csv_table table;
+    try {
+        table = parse_csv(std::string(header) + std::string(last), path);
+    } catch (const error&) {
+        return;  // a display goes on without; the report tells of it
     }
+    if (table.rows.empty()) return;
+    const auto number = [&](std::string_view name) { return csv_number(table.cell(table.rows[0], name)).value_or(NAN); };
+    if (const double step = number("step"); step >= 0) to.step = static_cast<std::int64_t>(step);
+    if (const double rate = number("steps_per_second"); rate >= 0) to.rate = rate;
 }
 
 /// Where the scheduler shares processors among sessions first (Linux's autogroup), a process's priority says nothing to

@@ -8,22 +8,13 @@
 #include <vector>
 
 #include <engram/core/error.hpp>
-#include <engram/evaluate/comparison_table.hpp>
+#include <engram/io/csv.hpp>
 
 namespace engram {
 
-struct result_table {
-    std::vector<std::string> remarks;  // lines at the top that begin with #
-    std::vector<std::string> names;    // of the columns
-    std::vector<std::vector<std::string>> rows;
-
-    /// Empty where there is no such column.
-    std::string cell(const std::vector<std::string>& row, const std::string& name) const {
-        const auto at = std::find(names.begin(), names.end(), name);
-        return at == names.end() ? "" : row[static_cast<std::size_t>(at - names.begin())];
-    }
+struct result_table : csv_table {
     /// What tells a run from all others of a campaign, which varies these settings.
-    std::string run_of(const std::vector<std::string>& row, const std::vector<std::string>& varied) const {
+    std::string run_of(const csv_row& row, const std::vector<std::string>& varied) const {
         std::string run;
         for (const char* name : {"program", "task", "seed", "section"}) run += cell(row, name) + "\n";
         for (const auto& name : varied) run += cell(row, name) + "\n";
@@ -32,8 +23,8 @@ struct result_table {
     std::string text() const {
         std::string out;
         for (const auto& remark : remarks) out += remark + "\n";
-        const auto line = [&](const auto& cells) {
-            for (std::size_t i = 0; i < cells.size(); ++i) out += (i == 0 ? "" : ",") + csv_cell(cells[i]);
+        const auto line = [&](const csv_row& row) {
+            for (std::size_t i = 0; i < row.cells.size(); ++i) out += (i == 0 ? "" : ",") + csv_cell(row.cells[i]);
             out += "\n";
         };
         line(names);
@@ -42,49 +33,13 @@ struct result_table {
     }
 };
 
-/// Throws engram::error, which names `path`, where columns are missing or a row has more or less of them than the
-/// names.
+/// Throws engram::error, which names `path`, where it is no CSV or lacks a column that tells of the run.
 inline result_table parse_results(const std::string& text, const std::string& path) {
-    result_table table;
-    std::vector<std::string> cells{""};
-    bool quoted = false;
-    std::size_t i = 0;
-    while (i < text.size() && text[i] == '#') {
-        const std::size_t end = std::min(text.find('\n', i), text.size());
-        table.remarks.push_back(text.substr(i, end - i));
-        i = end + 1;
-    }
-    const auto end_row = [&] {
-        if (cells.size() == 1 && cells[0].empty()) return;
-        if (table.names.empty()) {
-            table.names = cells;
-        } else {
-            require(cells.size() == table.names.size(), path, ": a row of ", cells.size(), " cells under ",
-                    table.names.size(), " names");
-            table.rows.push_back(cells);
-        }
-    };
-    for (; i < text.size(); ++i) {
-        const char c = text[i];
-        if (c == '"') {
-            if (quoted && i + 1 < text.size() && text[i + 1] == '"')
-                cells.back() += text[++i];
-            else
-                quoted = !quoted;
-        } else if (c == '\n' && !quoted) {
-            end_row();
-            cells.assign(1, "");
-        } else if (c == ',' && !quoted) {
-            cells.emplace_back();
-        } else if (c != '\r' || quoted) {
-            cells.back() += c;
-        }
-    }
-    require(!quoted, path, ": a quote is not closed");
-    end_row();
+    const result_table table{parse_csv(text, path)};
+    const auto& names = table.names.cells;
     for (const char* name : {"program", "task", "seed"})
-        require(std::find(table.names.begin(), table.names.end(), name) != table.names.end(), path, ": no column '",
-                name, "', so it is no table of results");
+        require(std::find(names.begin(), names.end(), name) != names.end(), path, ": no column '", name,
+                "', so it is no table of results");
     return table;
 }
 
@@ -94,12 +49,12 @@ inline result_table merged(const result_table& old, const result_table& fresh, c
     result_table out;
     out.remarks = old.remarks;
     out.names = fresh.names;
-    for (const auto& name : old.names)
-        if (std::find(out.names.begin(), out.names.end(), name) == out.names.end()) out.names.push_back(name);
-    const auto take = [&](const result_table& from, const std::vector<std::string>& row) {
-        std::vector<std::string> cells;
-        for (const auto& name : out.names) cells.push_back(from.cell(row, name));
-        out.rows.push_back(std::move(cells));
+    auto& names = out.names.cells;
+    for (const auto& name : old.names.cells)
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    const auto take = [&](const result_table& from, const csv_row& row) {
+        auto& cells = out.rows.emplace_back().cells;
+        for (const auto& name : names) cells.push_back(from.cell(row, name));
     };
     std::vector<std::string> written;
     const auto is_written = [&](const std::string& run) {

@@ -7,6 +7,9 @@
 #include <map>
 #include <set>
 
+#include <engram/io/csv.hpp>
+#include <engram/io/file.hpp>
+
 #include "markdown.hpp"
 
 namespace documents {
@@ -31,27 +34,14 @@ inline std::vector<std::string> split(const std::string& text, char at) {
 
 /// Rows of a CSV file of docs/results, data/NAME.csv; lines that start with # say where it is from.
 inline std::vector<row> read_rows(const std::string& file) {
-    std::vector<row> rows;
-    std::vector<std::string> names;
-    bool told = false;
-    for (const auto& line : read_lines(root() / "docs/results" / file)) {
-        if (line.starts_with("#")) {
-            told = true;
-            continue;
-        }
-        const auto cells = split(line, ',');
-        if (names.empty()) {
-            engram::require(told, file, ": its first line should be `# ` and where the numbers are from");
-            names = cells;
-            continue;
-        }
-        engram::require(cells.size() == names.size(), file, ": '", line, "' has ", cells.size(), " cells, expected ",
-                        names.size());
-        row r;
-        for (std::size_t i = 0; i < cells.size(); ++i) r[names[i]] = cells[i];
-        rows.push_back(std::move(r));
-    }
-    engram::require(!rows.empty(), file, ": has no rows");
+    const engram::bytes content = engram::read_file((root() / "docs/results" / file).string());
+    const engram::csv_table table =
+        engram::parse_csv({reinterpret_cast<const char*>(content.data()), content.size()}, file);
+    engram::require(!table.remarks.empty(), file, ": its first line should be `# ` and where the numbers are from");
+    engram::require(!table.rows.empty(), file, ": has no rows");
+    std::vector<row> rows(table.rows.size());
+    for (std::size_t r = 0; r < rows.size(); ++r)
+        for (const auto& name : table.names.cells) rows[r][name] = table.cell(table.rows[r], name);
     return rows;
 }
 

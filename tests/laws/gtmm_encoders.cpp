@@ -49,7 +49,7 @@ void compare_slopes(const graph<cpu<double>>& g, std::shared_ptr<parameters<doub
                     (nudge(i, -2 * step) - 8 * nudge(i, -step) + 8 * nudge(i, step) - nudge(i, 2 * step)) / (12 * step);
                 const double size = std::max({std::abs(tensor[i]), std::abs(difference), 1e-3 * largest, 1e-9});
                 best = std::min(best, std::abs(tensor[i] - difference) / size);
-                if (best < 1e-9) break;
+                if (best < 1e-7) break;
             }
             if (best <= worst) continue;
             worst = best;

@@ -187,7 +187,7 @@ TEST_CASE("two runs to their end, their report and results; what is finished is 
     engram::write_file(place / "kept.csv", others + "ff,t_maze\n");
     f = place.run({"--report", "--into", "kept.csv"});
     CHECK(f.code == 2);
-    CHECK(has(f.err, "kept.csv: a row of 2 cells under 6 names"));
+    CHECK(has(f.err, "kept.csv, line 5: 2 cells, but the header has 6"));
     CHECK(text_of(place / "kept.csv") == others + "ff,t_maze\n");
     engram::write_file(place / "kept.csv", std::string("a,b\n1,2\n"));
     CHECK(has(place.run({"--report", "--into", "kept.csv"}).err, "kept.csv: no column 'program'"));

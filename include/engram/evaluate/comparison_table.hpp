@@ -13,6 +13,7 @@
 
 #include <engram/evaluate/comparison.hpp>
 #include <engram/evaluate/text_table.hpp>
+#include <engram/io/csv.hpp>
 
 namespace engram {
 
@@ -78,14 +79,6 @@ inline std::string comparison_text(const task_comparison& task) {
     if (!measures.empty()) out += "; KL in nats a step on " + task.levels[task.judged_level()];
     out += "\n";
     return out + text_table(rows);
-}
-
-/// A spreadsheet's cell: quoted where it must be.
-inline std::string csv_cell(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-    std::string out = "\"";
-    for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return out + "\"";
 }
 
 /// Header and rows; the gap is a row of its own, level "train - holdout", with its size in the percent columns. Where

@@ -9,7 +9,6 @@
 // file.
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -27,6 +26,7 @@
 #include <engram/evaluate/goal_times.hpp>
 #include <engram/evaluate/level_curve.hpp>
 #include <engram/evaluate/retrieval.hpp>
+#include <engram/io/csv.hpp>
 #include <engram/io/file.hpp>
 #include <engram/io/json.hpp>
 
@@ -115,52 +115,24 @@ inline metrics_columns parse_metrics(std::string_view text, const std::string& s
                                                  "kl_first",
                                                  "kl_recall",
                                                  "log_likelihood"};
-    const auto split = [](std::string_view line) {
-        std::vector<std::string_view> cells;
-        if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-        for (std::size_t comma; (comma = line.find(',')) != line.npos; line.remove_prefix(comma + 1))
-            cells.push_back(line.substr(0, comma));
-        cells.push_back(line);
-        for (auto& cell : cells) {
-            while (!cell.empty() && cell.front() == ' ') cell.remove_prefix(1);
-            while (!cell.empty() && cell.back() == ' ') cell.remove_suffix(1);
-        }
-        return cells;
-    };
+    const csv_table table = parse_csv(whole_lines(text), source);
     metrics_columns out;
+    if (table.names.cells.empty()) return out;
     std::vector<std::vector<double>*> target;
-    std::vector<std::string> names;
-    for (int number = 1; !text.empty(); ++number) {
-        const auto end = text.find('\n');
-        const bool complete = end != text.npos;
-        const std::string_view line = text.substr(0, end);
-        text.remove_prefix(complete ? end + 1 : text.size());
-        if (line.empty() || line == "\r") continue;
-        const auto cells = split(line);
-        if (names.empty()) {
-            for (const auto name : cells) {
-                names.emplace_back(name);
-                const bool wanted = std::find(std::begin(known), std::end(known), name) != std::end(known);
-                require(!wanted || !out.find(name), source, ", line ", number, ": the column '", name,
-                        "' occurs twice");
-                target.push_back(wanted ? &out.columns[std::string(name)] : nullptr);
-            }
-            require(out.steps() != nullptr, source, ", line ", number, ": no column 'step' in the header '", line, "'");
-            continue;
-        }
-        // A run that is being written, or was killed, ends in half a line.
-        if (!complete) break;
-        require(cells.size() == names.size(), source, ", line ", number, ": ", cells.size(),
-                " cells, but the header has ", names.size());
+    for (const auto& name : table.names.cells) {
+        const bool wanted = std::find(std::begin(known), std::end(known), name) != std::end(known);
+        require(!wanted || !out.find(name), source, ", line ", table.names.line, ": the column '", name,
+                "' occurs twice");
+        target.push_back(wanted ? &out.columns[name] : nullptr);
+    }
+    require(out.steps() != nullptr, source, ", line ", table.names.line, ": no column 'step' in the header");
+    for (const auto& [line, cells] : table.rows) {
         for (std::size_t i = 0; i < cells.size(); ++i) {
             if (!target[i]) continue;
-            double value = std::numeric_limits<double>::quiet_NaN();
-            const char* last = cells[i].data() + cells[i].size();
-            const char* first = cells[i].data() + (cells[i].starts_with('+') ? 1 : 0);
-            const auto [stop, problem] = std::from_chars(first, last, value);
-            require(cells[i].empty() || (problem != std::errc::invalid_argument && stop == last), source, ", line ",
-                    number, ": '", cells[i], "' in column '", names[i], "' is not a number");
-            target[i]->push_back(std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN());
+            const auto value = csv_number(cells[i]);
+            require(value.has_value(), source, ", line ", line, ": '", cells[i], "' in column '", table.names.cells[i],
+                    "' is not a number");
+            target[i]->push_back(std::isfinite(*value) ? *value : std::numeric_limits<double>::quiet_NaN());
         }
         ++out.rows;
     }

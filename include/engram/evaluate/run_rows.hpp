@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include <engram/evaluate/comparison_table.hpp>
 #include <engram/evaluate/mmer.hpp>
+#include <engram/evaluate/names.hpp>
 #include <engram/evaluate/run_folder.hpp>
+#include <engram/io/csv.hpp>
 
 namespace engram {
 
