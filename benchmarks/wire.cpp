@@ -118,7 +118,8 @@ void measure(const char* program, const char* transport, const char* what, int r
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 2) return std::fputs("usage: benchmark-wire SERVER [SECONDS]\n", stderr), 2;
+    if (argc < 2)  // 77: nothing to measure
+        return std::fputs("usage: benchmark-wire SERVER [SECONDS]\n", stderr), 77;
     const double seconds = argc > 2 ? std::atof(argv[2]) : 2;
     std::puts(
         "| what | transport | rows | steps a second | us a step | environment | messages | parsing | unpacking | gRPC "
