@@ -105,7 +105,9 @@ void read_metrics(const std::string& path, run_progress& to) {
         return;  // a display goes on without; the report tells of it
     }
     if (table.rows.empty()) return;
-    const auto number = [&](std::string_view name) { return csv_number(table.cell(table.rows[0], name)).value_or(NAN); };
+    const auto number = [&](std::string_view name) {
+        return csv_number(table.cell(table.rows[0], name)).value_or(NAN);
+    };
     if (const double step = number("step"); step >= 0) to.step = static_cast<std::int64_t>(step);
     if (const double rate = number("steps_per_second"); rate >= 0) to.rate = rate;
 }

@@ -40,7 +40,8 @@ TEST_CASE("cells come back as they were written") {
 }
 
 TEST_CASE("rows of another width and open quotes are refused") {
-    CHECK(sentence([] { parse_csv("# r\na,b\n1,2\n\n3\n", "x.csv"); }) == "x.csv, line 5: 1 cells, but the header has 2");
+    CHECK(sentence([] { parse_csv("# r\na,b\n1,2\n\n3\n", "x.csv"); }) ==
+          "x.csv, line 5: 1 cells, but the header has 2");
     CHECK(sentence([] { parse_csv("a\n1,2", "x.csv"); }) == "x.csv, line 2: 2 cells, but the header has 1");
     CHECK(sentence([] { parse_csv("a,b\n1,\"2\n", "x.csv"); }) == "x.csv: a quote is not closed");
 }
