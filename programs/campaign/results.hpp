@@ -35,7 +35,7 @@ struct result_table : csv_table {
 
 /// Throws engram::error, which names `path`, where it is no CSV or lacks a column that tells of the run.
 inline result_table parse_results(const std::string& text, const std::string& path) {
-    const result_table table{parse_csv(text, path)};
+    result_table table{parse_csv(text, path)};
     const auto& names = table.names.cells;
     for (const char* name : {"program", "task", "seed"})
         require(std::find(names.begin(), names.end(), name) != names.end(), path, ": no column '", name,

@@ -278,28 +278,22 @@ struct estimate {
     double median = 0, error = 0;
 };
 
-/// In percent of the way. The error is that of 2000 draws of as many seeds, each with the error of its episodes.
+/// In percent of the way. The error is that of 2000 draws.
 estimate median_of(const std::vector<const run_record*>& runs, std::size_t level) {
-    std::vector<double> ways, errors;
-    for (const auto* run : runs) {
-        const auto scale = engram::scale_of(run->task, level, "small").value();
-        ways.push_back(way(*run, level));
-        for (const auto& l : run->levels)
-            if (l.level == suite_scores[level]) errors.push_back(scale.score(scale.zero + l.standard_error));
-    }
+    std::vector<run_record> own;
+    for (const auto* run : runs) own.push_back(*run);
+    const auto scores = engram::scores_of(own, "small", runs[0]->task, runs[0]->ablation, suite_scores[level]);
+    const auto scale = engram::scale_of(runs[0]->task, level, "small").value();
     engram::philox random(1, engram::stream_id("kept", 0));
     constexpr int draws = 2000;
     double sum = 0, squares = 0;
     for (int i = 0; i < draws; ++i) {
         std::vector<double> drawn;
-        for (std::size_t n = 0; n < ways.size(); ++n) {
-            const auto seed = static_cast<std::size_t>(random.below(static_cast<int>(ways.size())));
-            drawn.push_back(ways[seed] + errors[seed] * static_cast<double>(random.normal()));
-        }
+        engram::draw_seeds(scores, random, [&](double score) { drawn.push_back(scale.score(score)); });
         const double m = median(drawn);
         sum += m, squares += m * m;
     }
-    return {median(ways), std::sqrt(std::max(0.0, squares / draws - sum / draws * (sum / draws)))};
+    return {scale.score(median(scores.mean)), std::sqrt(std::max(0.0, squares / draws - sum / draws * (sum / draws)))};
 }
 
 /// MRA's seeds that were used for no choice beside those of the table.

@@ -27,7 +27,7 @@ TEST_CASE("remarks, names and rows, with the lines that they stand on") {
 
 TEST_CASE("cells come back as they were written") {
     const std::string hard[] = {"", "plain", "a,b", "said \"so\"", "\"", "two\nlines", "end\r\n", " spaces "};
-    std::string text = "first,second\n", line = "x";
+    std::string text = "first,second\n";
     for (const auto& cell : hard) text += csv_cell(cell) + "," + csv_cell(cell + ";") + "\n";
     const csv_table t = parse_csv(text + "last,\n", "x.csv");
     REQUIRE(t.rows.size() == std::size(hard) + 1);

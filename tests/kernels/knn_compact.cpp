@@ -150,13 +150,13 @@ TEST_CASE("keys of every size, also those that floats flush or overflow") {
 #else
         if (flush) continue;
 #endif
-        const auto seen = searches(200, 3, [](std::mt19937& rng) {
+        const auto seen = searches(500, 3, [](std::mt19937& rng) {
             const float of_keys = std::exp2(float(int(rng() % 270) - 145)),
                         of_query = std::exp2(float(int(rng() % 270) - 145));
             return [&rng, of_keys, of_query](int i, int) { return normal(rng) * (i < 0 ? of_query : of_keys); };
         });
         CHECK(seen.answers > seen.searches / 8);
-        const auto mixed = searches(120, 4, [](std::mt19937& rng) {
+        const auto mixed = searches(300, 4, [](std::mt19937& rng) {
             const int least = int(rng() % 200) - 149, span = 1 + int(rng() % 60);
             return
                 [&rng, least, span](int, int) { return std::ldexp(normal(rng), least + int(rng() % unsigned(span))); };

@@ -68,17 +68,23 @@ constexpr std::size_t fewest_seeds = 2;
 constexpr double least_chance = 0.025;
 constexpr int bootstrap_draws = 10000;
 
+/// One draw of a bootstrap: take(score) for as many seeds as there are, each with the error of its episodes.
+template <class Take>
+void draw_seeds(const seed_scores& of, philox& random, Take&& take) {
+    const int n = static_cast<int>(of.mean.size());
+    for (int i = 0; i < n; ++i) {
+        const auto seed = static_cast<std::size_t>(random.below(n));
+        take(of.mean[seed] + of.standard_error[seed] * static_cast<double>(random.normal()));
+    }
+}
+
 /// How often `a` is better than `b`, of `bootstrap_draws` draws; the same numbers give the same chance.
 inline double chance_of_better(const seed_scores& a, const seed_scores& b) {
     philox random(1, stream_id("orderings", 0));
     const auto draw = [&](const seed_scores& of) {
-        const int n = static_cast<int>(of.mean.size());
         double sum = 0;
-        for (int i = 0; i < n; ++i) {
-            const auto seed = static_cast<std::size_t>(random.below(n));
-            sum += of.mean[seed] + of.standard_error[seed] * static_cast<double>(random.normal());
-        }
-        return sum / n;
+        draw_seeds(of, random, [&](double score) { sum += score; });
+        return sum / static_cast<double>(of.mean.size());
     };
     double better = 0;
     for (int i = 0; i < bootstrap_draws; ++i) {
