@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 // Causal attention by blocks against a T x T restatement, forward and backward: milliseconds of one update, their ratio
-// and the memory of each, one thread. `benchmark-attention [T] [B] [width] [heads]`, by default 520 8 128 4.
+// and the memory of each, one thread. `--steps 520 --batch 8 --width 128 --heads 4` unless told.
 //
 // The restatement keeps the probabilities of every row and head and masks the future; its products are Eigen's, or
 // plain loops that a compiler can put on vectors.
@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "engram/kernels/attention.hpp"
+
+#include "flags.hpp"
 
 namespace {
 
@@ -172,11 +174,11 @@ double apart(const numbers& a, const numbers& b) {
 
 }  // namespace
 
-int main(int count, char** arguments) {
-    const auto size = [&](int i, int otherwise) {
-        return i < count ? std::max(1, std::atoi(arguments[i])) : otherwise;
-    };
-    const sizes s{size(1, 520), size(2, 8), size(3, 128), size(4, 4)};
+int main(int argc, char** argv) {
+    const flags told(argc, argv, {{"--steps", "520"}, {"--batch", "8"}, {"--width", "128"}, {"--heads", "4"}});
+    const sizes s{told.number("--steps", 1), told.number("--batch", 1), told.number("--width", 1),
+                  told.number("--heads", 1)};
+    if (s.width % s.heads != 0) return std::fputs("benchmark-attention: --heads does not divide --width\n", stderr), 2;
     update mine(s), eigen(s), loops(s);
     by_blocks blocks(s);
     whole_matrix<eigen_products> with_eigen(s);

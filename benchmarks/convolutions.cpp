@@ -9,6 +9,8 @@
 #include "engram/kernels/convolution.hpp"
 #include "engram/kernels/pooling.hpp"
 
+#include "flags.hpp"
+
 namespace {
 
 /// Best seconds of one call over about a tenth of a second.
@@ -35,7 +37,8 @@ std::vector<float> ramp(std::ptrdiff_t size) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    const flags nothing(argc, argv);
     using engram::convolution_shape;
     const int images = 4;
     std::printf("%-34s %10s %10s %10s   GFLOP/s\n", "image, filters, kernel, stride", "forward", "data", "weights");

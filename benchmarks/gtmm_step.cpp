@@ -23,6 +23,7 @@
 #include <engram/io/safetensors.hpp>
 #include <engram/train/optimiser.hpp>
 
+#include "flags.hpp"
 #include "gtmm_models.hpp"
 
 namespace {
@@ -133,16 +134,9 @@ void write_bits(safetensors& file, const std::string& name) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    int threads = 1, repeats = 5;
-    std::string only, file;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const std::string flag = argv[i];
-        engram::require_known("flag", flag, std::vector<std::string>{"--threads", "--repeats", "--only", "--write"});
-        if (flag == "--threads") threads = std::stoi(argv[i + 1]);
-        if (flag == "--repeats") repeats = std::stoi(argv[i + 1]);
-        if (flag == "--only") only = argv[i + 1];
-        if (flag == "--write") file = argv[i + 1];
-    }
+    const flags told(argc, argv, {{"--threads", "1"}, {"--repeats", "5"}, {"--only", ""}, {"--write", ""}});
+    const int threads = told.number("--threads", 1), repeats = told.number("--repeats");
+    const std::string &only = told.text("--only"), &file = told.text("--write");
     if (!file.empty()) {
         safetensors all;
         write_bits<dnc>(all, "dnc");

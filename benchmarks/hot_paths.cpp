@@ -10,9 +10,9 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
+#include "flags.hpp"
 #include "hot_paths.hpp"
 
 namespace {
@@ -68,20 +68,10 @@ void growth(const std::vector<hot_path>& paths, char along, std::vector<int> poi
 
 }  // namespace
 
-int main(int count, char** words) {
-    double budget = 0.05;
-    std::string only;
-    for (int i = 1; i < count; i += 2) {
-        const std::string word = words[i];
-        if (i + 1 == count || (word != "--seconds" && word != "--only")) {
-            std::fprintf(stderr, "usage: benchmark-hot_paths [--seconds S] [--only WORD]\n");
-            return 2;
-        }
-        if (word == "--seconds")
-            budget = std::atof(words[i + 1]);
-        else
-            only = words[i + 1];
-    }
+int main(int argc, char** argv) {
+    const flags told(argc, argv, {{"--seconds", "0.05"}, {"--only", ""}});
+    const auto budget = told.number<double>("--seconds");
+    const std::string& only = told.text("--only");
     auto paths = hot_paths();
     std::erase_if(paths, [&](const hot_path& p) { return p.name.find(only) == std::string::npos; });
     if (paths.empty()) {

@@ -17,6 +17,7 @@
 
 #include <engram/kernels/knn.hpp>
 
+#include "flags.hpp"
 #include "mra_core.hpp"
 
 namespace {
@@ -92,20 +93,20 @@ double least(const std::vector<double>& numbers) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    const mra::flags options(argc, argv,
-                             {{"--threads", "1"},
-                              {"--repeats", "5"},
-                              {"--batch", "16"},
-                              {"--slots", "1024"},
-                              {"--weights", ""},
-                              {"--outputs", ""}});
+    const flags options(argc, argv,
+                        {{"--threads", "1"},
+                         {"--repeats", "5"},
+                         {"--batch", "16"},
+                         {"--slots", "1024"},
+                         {"--weights", ""},
+                         {"--outputs", ""}});
     const int D = 128, batch = options.number("--batch"), count = options.number("--slots");
     const engram::safetensors file =
         options.text("--weights").empty()
             ? mra::random_file({{"keys", {batch, count, D}, 1}, {"queries", {batch, D}, 1}})
             : engram::safetensors::read(options.text("--weights"));
     rings all(file, 10);
-    engram::thread_pool pool(options.number("--threads"));
+    engram::thread_pool pool(options.number("--threads", 1));
     std::vector<aligned_vector<float>> scratch(std::size_t(pool.size()));
     // Threads meet at the end of all rounds alone, as those of an agent do at the end of an unroll.
     const auto run = [&](bool reads, int rounds) {

@@ -52,6 +52,7 @@
 #include <engram/model/agent.hpp>
 #include <engram/train/optimiser.hpp>
 
+#include "flags.hpp"
 #include "mra_core.hpp"
 
 namespace {
@@ -245,23 +246,23 @@ void measure(const std::string& name, const typename Model::settings& s, const t
 }  // namespace
 
 int main(int argc, char** argv) try {
-    const mra::flags f(argc, argv,
-                       {{"--model", "dnc"},
-                        {"--threads", "1"},
-                        {"--repeats", "10"},
-                        {"--steps", "0"},
-                        {"--batch", "16"},
-                        {"--weights", ""},
-                        {"--outputs", ""},
-                        {"--updates", "5"},
-                        {"--profile", "0"},
-                        {"--acting", "0"}});
+    const flags f(argc, argv,
+                  {{"--model", "dnc"},
+                   {"--threads", "1"},
+                   {"--repeats", "10"},
+                   {"--steps", "0"},
+                   {"--batch", "16"},
+                   {"--weights", ""},
+                   {"--outputs", ""},
+                   {"--updates", "5"},
+                   {"--profile", "0"},
+                   {"--acting", "0"}});
     const std::string& name = f.text("--model");
     require_known("model", name,
                   std::vector<std::string>{"dnc", "introspection", "lstm", "gru", "min_gru", "linear_recurrent_unit",
                                            "s5", "fast_and_forgetful", "stable_hadamard", "mlstm", "gated_delta_net",
                                            "gtrxl", "memory_traces", "stacked_lstm"});
-    sizes z{f.number("--threads"),     f.number("--repeats"), f.number("--steps"),
+    sizes z{f.number("--threads", 1),  f.number("--repeats"), f.number("--steps"),
             f.number("--batch"),       f.number("--updates"), f.number("--profile") != 0,
             f.number("--acting") != 0, f.text("--weights"),   f.text("--outputs")};
     if (z.steps == 0) z.steps = name == "lstm" ? 50 : name == "dnc" || name == "introspection" ? 20 : 64;

@@ -27,6 +27,7 @@
 #include <engram/train/sequence_update.hpp>
 #include <engram/train/truncated_update.hpp>
 
+#include "flags.hpp"
 #include "mra_core.hpp"
 
 namespace {
@@ -166,26 +167,24 @@ void measure(const char* name, sizes z) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    const mra::flags f(argc, argv,
-                       {{"--model", "memup"},
-                        {"--threads", "1"},
-                        {"--repeats", "3"},
-                        {"--steps", "520"},
-                        {"--batch", "128"},
-                        {"--rollout", "20"},
-                        {"--every", "20"},
-                        {"--selected", "10"},
-                        {"--context", "2"},
-                        {"--dropout", "0.1"},
-                        {"--updates", "0"},
-                        {"--weights", ""},
-                        {"--outputs", ""}});
-    const sizes z{f.number("--threads"),  f.number("--repeats"),
-                  f.number("--steps"),    f.number("--batch"),
-                  f.number("--rollout"),  f.number("--every"),
-                  f.number("--selected"), f.number("--context"),
-                  f.number("--updates"),  std::stod(f.text("--dropout")),
-                  f.text("--weights"),    f.text("--outputs")};
+    const flags f(argc, argv,
+                  {{"--model", "memup"},
+                   {"--threads", "1"},
+                   {"--repeats", "3"},
+                   {"--steps", "520"},
+                   {"--batch", "128"},
+                   {"--rollout", "20"},
+                   {"--every", "20"},
+                   {"--selected", "10"},
+                   {"--context", "2"},
+                   {"--dropout", "0.1"},
+                   {"--updates", "0"},
+                   {"--weights", ""},
+                   {"--outputs", ""}});
+    const sizes z{f.number("--threads", 1),      f.number("--repeats"), f.number("--steps"),
+                  f.number("--batch"),           f.number("--rollout"), f.number("--every"),
+                  f.number("--selected"),        f.number("--context"), f.number("--updates"),
+                  f.number<double>("--dropout"), f.text("--weights"),   f.text("--outputs")};
     const std::string& wanted = f.text("--model");
     std::vector<std::string> names{"all"};
     bool found = wanted == "all";

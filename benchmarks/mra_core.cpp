@@ -16,6 +16,7 @@
 
 #include <engram/operations/softmax.hpp>
 
+#include "flags.hpp"
 #include "mra_core.hpp"
 
 namespace {
@@ -168,15 +169,15 @@ double processor_milliseconds() {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    const mra::flags options(argc, argv,
-                             {{"--threads", "1"},
-                              {"--repeats", "10"},
-                              {"--weights", ""},
-                              {"--outputs", ""},
-                              {"--steps", "50"},
-                              {"--batch", "16"},
-                              {"--warmup", "2"},
-                              {"--products", "float"}});
+    const flags options(argc, argv,
+                        {{"--threads", "1"},
+                         {"--repeats", "10"},
+                         {"--weights", ""},
+                         {"--outputs", ""},
+                         {"--steps", "50"},
+                         {"--batch", "16"},
+                         {"--warmup", "2"},
+                         {"--products", "float"}});
     const std::string& precision = options.text("--products");
     engram::require(precision == "float" || precision == "bfloat16", "--products: expected float or bfloat16, got '",
                     precision, "'");
@@ -213,7 +214,7 @@ int main(int argc, char** argv) try {
     const auto [h, when] = unroll(g, x, z);
     add_loss("loss", sum_columns("sum", map("product", weighted_sum{}, h, coefficients)));
 
-    mra::shards model(g, store, z.steps, z.batch, options.number("--threads"), {h, when});
+    mra::shards model(g, store, z.steps, z.batch, options.number("--threads", 1), {h, when});
     mra::load(*store, file);
     mra::first_content content(model, *store, z, file.values<float>("ring.content"), count);
     model.set_input("x", file.values<float>("x"), z.observed);

@@ -10,8 +10,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -75,26 +73,6 @@ inline double median(std::vector<double> numbers) {
     const std::size_t n = numbers.size();
     return n == 0 ? 0 : (numbers[(n - 1) / 2] + numbers[n / 2]) / 2;
 }
-
-/// --name value pairs; anything else ends the program with exit status 2.
-class flags {
-public:
-    flags(int argc, char** argv, std::map<std::string, std::string> known) : values_(std::move(known)) {
-        for (int i = 1; i < argc; i += 2) {
-            const std::string name = argv[i];
-            if (!values_.contains(name) || i + 1 == argc) {
-                std::fprintf(stderr, "%s: unknown option or missing value '%s'\n", argv[0], argv[i]);
-                std::exit(2);
-            }
-            values_[name] = argv[i + 1];
-        }
-    }
-    const std::string& text(const std::string& name) const { return values_.at(name); }
-    int number(const std::string& name) const { return std::atoi(values_.at(name).c_str()); }
-
-private:
-    std::map<std::string, std::string> values_;
-};
 
 /// One program for each thread, every one over its share of the batch; gradients are summed in the order of the shards.
 class shards {

@@ -16,6 +16,7 @@
 #include <engram/operations/cpc.hpp>
 #include <engram/train/optimiser.hpp>
 
+#include "flags.hpp"
 #include "mra_core.hpp"
 #include "product_work.hpp"
 
@@ -54,7 +55,7 @@ std::vector<float> permuted(std::span<const float> from, int outer, int middle, 
 }  // namespace
 
 int main(int argc, char** argv) try {
-    const mra::flags options(
+    const flags options(
         argc, argv, {{"--threads", "1"}, {"--repeats", "3"}, {"--weights", ""}, {"--outputs", ""}, {"--warmup", "1"}});
     if (options.text("--weights").empty()) {
         std::fputs("--weights is missing: make the file with benchmarks/peers/mra_update.py --save FILE\n", stderr);
@@ -88,7 +89,7 @@ int main(int argc, char** argv) try {
         g.declare("cpc.weight", z.hidden, distances * z.observed, engram::initial::zero<float>()), {}};
     add_loss("cpc", cpc_loss("scores", x, engram::affine<backend>("predict", {h}, predict), reset), 10);
 
-    mra::shards model(g, store, z.steps, z.batch, options.number("--threads"), {x, h});
+    mra::shards model(g, store, z.steps, z.batch, options.number("--threads", 1), {x, h});
     {
         auto edit = store->edit();
         for (std::size_t i = 0; i < store->entries().size(); ++i) {

@@ -19,6 +19,8 @@
 #include <engram/core/settings.hpp>
 #include <engram/tasks.hpp>
 
+#include "flags.hpp"
+
 namespace {
 
 using namespace engram;
@@ -170,22 +172,18 @@ void play_named(const std::string& name, const task_options& options, std::uint6
 int main(int argc, char** argv) {
     try {
         task_options options;
-        std::string task, steps = "10000", seed = "1";
-        require(argc % 2 == 1, "expected flags and their values");
-        for (int i = 1; i < argc; i += 2) {
-            const std::string flag = argv[i];
-            require_known("flag", flag,
-                          std::vector<std::string>{"--task", "--difficulty", "--rules", "--steps", "--seed"});
-            (flag == "--task"         ? task
-             : flag == "--difficulty" ? options.difficulty
-             : flag == "--rules"      ? options.rules
-             : flag == "--steps"      ? steps
-                                      : seed) = argv[i + 1];
-        }
+        const flags told(argc, argv,
+                         {{"--task", ""},
+                          {"--difficulty", options.difficulty},
+                          {"--rules", options.rules},
+                          {"--steps", "10000"},
+                          {"--seed", "1"}});
+        options.difficulty = told.text("--difficulty");
+        options.rules = told.text("--rules");
         play_named<repeat_first, repeat_previous, autoencode, count_recall, higher_lower, concentration, battleship,
                    mine_sweeper, multiarmed_bandit, stateless_cart_pole, noisy_stateless_cart_pole, stateless_pendulum,
                    noisy_stateless_pendulum, labyrinth_escape, labyrinth_explore>(
-            task, options, static_cast<std::uint64_t>(parse<int>("--seed", seed)), parse<int>("--steps", steps));
+            told.text("--task"), options, static_cast<std::uint64_t>(told.number("--seed")), told.number("--steps"));
     } catch (const std::exception& problem) {
         std::fprintf(stderr, "benchmark-popgym: %s\n", problem.what());
         return 2;

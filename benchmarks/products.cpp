@@ -16,6 +16,8 @@
 
 #include "engram/kernels/bfloat16_product.hpp"
 
+#include "flags.hpp"
+
 namespace {
 
 using matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -64,7 +66,8 @@ void report(const char* name, int m, int k, int n, double eigen, double ours, do
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    const flags nothing(argc, argv);
     const double top = peak();
     std::printf("peak of one thread: %.1f GFLOP/s\n%-22s %5s %5s %5s %8s %8s %7s %7s %9s\n", top, "product", "m", "k",
                 "n", "Eigen", "engram", "ratio", "of peak", "bfloat16");

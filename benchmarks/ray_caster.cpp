@@ -12,6 +12,8 @@
 
 #include "engram/task/rotation.hpp"
 
+#include "flags.hpp"
+
 namespace {
 
 using namespace engram;
@@ -30,7 +32,8 @@ double best_seconds(F run) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    const flags nothing(argc, argv);
     constexpr int rooms = 64;
     task_options options;
     options.fidelity = "paper";

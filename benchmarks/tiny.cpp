@@ -11,6 +11,8 @@
 #include <engram/encoder/mlp.hpp>
 #include <engram/operations/softmax.hpp>
 
+#include "flags.hpp"
+
 using namespace engram;
 using backend = cpu<float>;
 
@@ -119,7 +121,8 @@ void ring_memory() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    const flags nothing(argc, argv);
     one_element_maps();
     small_lstm(1);
     small_lstm(16);

@@ -39,16 +39,12 @@ std::string text_of(const json& value, const std::string& name, const std::strin
     return list;
 }
 
-void flatten_json(const json& object, const std::string& prefix, const std::string& source, named_texts& pairs) {
-    for (const auto& item : object.items()) {
-        const std::string name = prefix.empty() ? item.key() : prefix + "." + item.key();
-        // A long name would be copied into each of those below it.
+void flatten_json(const json& object, const std::string& source, named_texts& pairs) {
+    for_each_leaf(object, [&](const std::string& name, const json& value) {
+        // A long name would be copied once for each value below it.
         require(name.size() <= 256, source, ": a setting's name of ", name.size(), " bytes, expected at most 256");
-        if (item.value().is_object())
-            flatten_json(item.value(), name, source, pairs);
-        else
-            pairs.emplace_back(name, text_of(item.value(), name, source));
-    }
+        pairs.emplace_back(name, text_of(value, name, source));
+    });
 }
 
 std::string group_of(const std::string& name) {
@@ -162,7 +158,7 @@ json settings_to_json(const std::vector<setting>& settings) {
 named_texts settings_from_json(const json& settings, const std::string& source) {
     require(settings.is_object(), source, ": 'settings' must be an object");
     named_texts pairs;
-    flatten_json(settings, "", source, pairs);
+    flatten_json(settings, source, pairs);
     return pairs;
 }
 

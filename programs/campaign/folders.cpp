@@ -56,18 +56,10 @@ std::string place_of(const planned_run& run, const std::string& sentence) {
 }
 
 using flat_json = std::map<std::string, std::string>;
-void flatten(const json& value, const std::string& name, flat_json& out) {
-    if (!value.is_object()) {
-        out[name] = value.is_string() ? value.get<std::string>() : value.dump();
-        return;
-    }
-    for (const auto& item : value.items())
-        flatten(item.value(), name.empty() ? item.key() : name + "." + item.key(), out);
-}
 /// What determines a run; the data may have moved, and a version is no setting.
 flat_json determined_by(const json& configuration) {
     flat_json all;
-    flatten(configuration, "", all);
+    for_each_leaf(configuration, [&](const std::string& name, const json& value) { all[name] = json_word(value); });
     all.erase("engram");
     all.erase("settings.task.data");
     return all;

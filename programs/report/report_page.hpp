@@ -400,14 +400,16 @@ private:
                            cell(run->steps_per_second, short_count) + cell(run->wall_seconds, duration) +
                            cell(run->threads, whole) + "<td>" + escape_html(run->device) + "</td><td>" +
                            escape_html(run->mode) + "</td></tr>";
-                    std::vector<std::pair<std::string, std::string>> list;
-                    flat_settings(run->settings, "", list);
+                    std::string list;
+                    for_each_leaf(run->settings, [&](const std::string& name, const json& value) {
+                        if (!value.is_null())
+                            list += "<li><span>" + escape_html(name) + "</span><b>" + escape_html(json_word(value)) +
+                                    "</b></li>";
+                    });
                     settings +=
                         "<details><summary>" +
                         escape_html(ablation_title(a.ablation) + (run->seed ? ", seed " + fixed(*run->seed, 0) : "")) +
-                        "<small>" + escape_html(run->folder) + "</small></summary><ul class='settings'>";
-                    for (const auto& [name, value] : list)
-                        settings += "<li><span>" + escape_html(name) + "</span><b>" + escape_html(value) + "</b></li>";
+                        "<small>" + escape_html(run->folder) + "</small></summary><ul class='settings'>" + list;
                     settings += list.empty() ? "</ul><p class='sub'>No settings were written.</p></details>"
                                              : "</ul></details>";
                 }

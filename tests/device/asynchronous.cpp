@@ -31,11 +31,7 @@ template <class Backend>
 struct run {
     explicit run(double rate, int threads = 2, std::uint64_t seed = 1)
         : a(trace_smaller<Backend>(seed)), t({3, threads, 10000}, a, maker(), settings(rate)) {}
-    safetensors saved() {
-        safetensors f;
-        t.save(f);
-        return f;
-    }
+    safetensors saved() { return ::saved(t); }
     void fill_queue() {
         t->start();
         for (int i = 0; i < 5000 && t->queued() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -76,11 +76,7 @@ struct run {
     void iterate(int n) {
         for (int i = 0; i < n; ++i) t.iterate();
     }
-    safetensors saved() {
-        safetensors f;
-        t.save(f);
-        return f;
-    }
+    safetensors saved() { return ::saved(t); }
     std::shared_ptr<const sequence_source> source;
     traced_agent<Backend> fast, slow;
     training_loop<memup_update<Backend>> t;

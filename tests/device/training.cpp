@@ -15,13 +15,6 @@ history trained_on_the_host(const acting_settings& s, int threads) {
     return history_of(agent, loop);
 }
 
-template <class Loop>
-safetensors saved(Loop& loop) {
-    safetensors file;
-    loop.save(file);
-    return file;
-}
-
 }  // namespace
 
 TEST_CASE("training on the device is the host's training") {

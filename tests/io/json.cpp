@@ -122,6 +122,18 @@ TEST_CASE("what is nested too deep for those who walk through it is refused whil
     }
 }
 
+TEST_CASE("the values below an object come in order, by their dotted names") {
+    const json object = json::parse(
+        R"({"memory": {"slots": 16, "gate": {"kind": "key"}, "none": {}}, "layers": [8, {"a": 1}], "": {"x": null}})");
+    std::vector<std::string> lines;
+    for_each_leaf(object,
+                  [&](const std::string& name, const json& value) { lines.push_back(name + "=" + json_word(value)); });
+    CHECK(lines ==
+          std::vector<std::string>{"memory.slots=16", "memory.gate.kind=key", R"(layers=[8,{"a":1}])", "x=null"});
+    CHECK(json_word("\xff") == "\xff");
+    CHECK(json_word(json::array({"\xff"})) == "[\"\xEF\xBF\xBD\"]");
+}
+
 TEST_CASE("files") {
     const std::string path = (std::filesystem::temp_directory_path() / "engram-json-test.json").string();
     write_json(path, settings_to_json(sample::settings{}));

@@ -38,8 +38,7 @@ int act_to_the_end(training& t) {
         const process_call call = t.serve();
         if (call == process_call::over) return checkpoints;
         if (call != process_call::checkpoint) continue;
-        safetensors part;
-        t.save(part);
+        (void)saved(t);
         ++checkpoints;
     }
 }
@@ -59,12 +58,6 @@ void with_actors(int count, int threads, const acting_settings& s, Learn learn, 
             (void)act_to_the_end(loop);
         }
     });
-}
-
-safetensors saved(training& t) {
-    safetensors f;
-    t.save(f);
-    return f;
 }
 
 }  // namespace

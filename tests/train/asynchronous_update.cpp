@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "asynchronous_run.hpp"
+#include "same_file.hpp"
 
 using namespace asynchronous_run;
 
@@ -264,8 +265,7 @@ TEST_CASE("a checkpoint taken while actors run holds all of it, and a loaded run
     training_loop<asynchronous_update<backend>> t({3, 3, 10000}, a, maker(), settings()),
         resumed({4, 3, 10000}, b, maker(), settings());
     for (int i = 0; i < 20; ++i) t.iterate();
-    safetensors file;
-    t.save(file);
+    const auto file = saved(t);
     CHECK(file.values<std::int64_t>("trainer.counters")[1] == 20);
     for (int i = 0; i < 3; ++i) resumed.iterate();  // it may be running when it loads
     resumed.load(file);
@@ -277,8 +277,7 @@ TEST_CASE("a checkpoint taken while actors run holds all of it, and a loaded run
     auto d = trace(5);
     training_loop<asynchronous_update<backend>> still({5, 3, 10000}, d, maker(), settings());
     still.load(file);
-    safetensors again;
-    still.save(again);
+    const auto again = saved(still);
     CHECK(again.tensors.size() == file.tensors.size());
     int different = 0;
     for (const auto& [name, tensor] : file.tensors) different += again.at(name).data != tensor.data;
@@ -308,8 +307,7 @@ TEST_CASE("a frozen run that is resumed replays what the actors had queued, mirr
         resumed({4, 2, 10000}, b, maker(), settings(0));
     for (int i = 0; i < 7; ++i) t.iterate();
     wait_for(t, 2);
-    safetensors file;
-    t.save(file);
+    const auto file = saved(t);
     resumed.load(file);
     CHECK(resumed->queued() >= 2);
     int off = 0;

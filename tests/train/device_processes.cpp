@@ -42,8 +42,7 @@ outcome trained(Begin begin, int count, int threads, int iterations, carrier by 
         const auto run = begin(loop_settings{3, threads, 10'000, count > 1 ? &self : nullptr});
         for (int i = 0; i < iterations; ++i) run.second->iterate();
         const auto window = run.second->take_window();
-        safetensors end;
-        run.second->save(end);
+        auto end = saved(*run.second);
         if (self.rank() == count - 1) result = {std::move(end), window};  // every process has the whole
     });
     return result;

@@ -40,11 +40,7 @@ struct run {
         t.sync_weights();
         return model.store->flat();
     }
-    safetensors saved() {
-        safetensors f;
-        t.save(f);
-        return f;
-    }
+    safetensors saved() { return ::saved(t); }
     traced_agent<Backend> model;
     training_loop<Update<Backend>> t;
 };

@@ -27,11 +27,6 @@ struct one_run {
     std::unique_ptr<training> loop;
 };
 
-inline safetensors saved(training& t) {
-    safetensors f;
-    t.save(f);
-    return f;
-}
 inline void iterate(training& t, int n) {
     for (int i = 0; i < n; ++i) t.iterate();
 }

@@ -14,6 +14,8 @@
 #include <engram/task/copy_sequences.hpp>
 #include <engram/train/memup_update.hpp>
 
+#include "same_file.hpp"
+
 using namespace engram;
 
 namespace {
@@ -92,8 +94,7 @@ TEST_CASE("a k-NN memory goes on through the rollouts of an episode and through 
         rest({1, 2, 0}, c, slow_c, source, sequence_settings{4}, rate(1e-2));
     for (int i = 0; i < 11; ++i) whole.iterate();
     for (int i = 0; i < 5; ++i) part.iterate();
-    safetensors file;
-    part.save(file);
+    const auto file = saved(part);
     rest.load(file);
     for (int i = 0; i < 6; ++i) rest.iterate();
     CHECK(std::equal(a.store->flat().begin(), a.store->flat().end(), c.store->flat().begin()));

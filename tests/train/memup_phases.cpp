@@ -75,8 +75,7 @@ TEST_CASE("the detector's target is copied every target_period steps of all envi
         training_loop<detector_update<backend>> trainer({1, 1, 400}, detector, make, s);
         const std::string name = detector.store->entries().back().name;
         const auto target = [&] {
-            safetensors file;
-            trainer.save(file);
+            const auto file = saved(trainer);
             const auto found = file.values<float>("target." + name);
             return std::vector<float>(found.begin(), found.end());
         };

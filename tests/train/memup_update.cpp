@@ -15,6 +15,8 @@
 #include <engram/task/add_marked.hpp>
 #include <engram/task/copy_sequences.hpp>
 
+#include "same_file.hpp"
+
 using namespace engram;
 
 namespace {
@@ -320,8 +322,7 @@ TEST_CASE("a resumed run is the run that was never stopped, threads and averages
         trained<float> whole(s, source, o, 5, threads), part(s, source, o, 5, threads), rest(s, source, o, 5, threads);
         for (int i = 0; i < 23; ++i) whole.trainer.iterate();
         for (int i = 0; i < 13; ++i) part.trainer.iterate();
-        safetensors file;
-        part.trainer.save(file);
+        const auto file = saved(part.trainer);
         rest.fast.store->edit().flat()[0] += 1;
         rest.trainer.load(file);
         CHECK(rest.trainer.updates() == 13);
@@ -373,8 +374,7 @@ TEST_CASE("bad input is one sentence") {
     without.learner.context.retraced = true;
     CHECK_THROWS_WITH(fails(without), "learner.context.retraced: there is no context; set learner.context.layers");
     trained<float> t(tiny(4, 4, 1, 0), source, still());
-    safetensors file;
-    t.trainer.save(file);
+    auto file = saved(t.trainer);
     file.metadata["training_mode"] = "sequences";
     CHECK_THROWS_WITH(t.trainer.load(file),
                       doctest::Contains("is a checkpoint of sequences training; this run is memup"));

@@ -233,11 +233,6 @@ TEST_CASE("the own Update keeps the laws of Updates") {
         return std::pair{model, std::make_unique<training_loop<own::logged_update<cpu<float>>>>(
                                     loop_settings{1, threads, 0}, *model, log, 4, 16, 8, optimiser_settings{})};
     };
-    const auto saved = [](training& t) {
-        safetensors f;
-        t.save(f);
-        return f;
-    };
     const auto one = run(1), four = run(4), resumed = run(2);
     for (int i = 0; i < 10; ++i) one.second->iterate(), four.second->iterate();
     CHECK(same(saved(*one.second), saved(*four.second)));

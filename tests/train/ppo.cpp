@@ -102,8 +102,7 @@ TEST_CASE("the weight of the divergence follows what the divergence comes to") {
     one.iterate();
     CHECK(loss_named(one.take_window(), "divergence_loss") == 0);
     const auto weight = [](auto& t) {
-        safetensors file;
-        t.save(file);
+        const auto file = saved(t);
         return weight_in(file);
     };
     CHECK(weight(one) == 0.1);
@@ -118,8 +117,7 @@ TEST_CASE("the weight of the divergence follows what the divergence comes to") {
     CHECK(loss_named(two.take_window(), "divergence_loss") > 0.2 * 2e-9);
     CHECK(weight(two) == doctest::Approx(0.3).epsilon(1e-12));
 
-    safetensors file;
-    two.save(file);
+    auto file = saved(two);
     auto& bytes = file.tensors.at("adaptive_weights").data;
     std::fill(bytes.begin(), bytes.end(), std::uint8_t{0});
     CHECK_THROWS_WITH_AS(one.load(file), doctest::Contains("an adaptive weight is 0; expected more than zero"), error);
@@ -133,8 +131,7 @@ TEST_CASE("a heavy weight keeps the policy near the behaviour's") {
         s.optimiser.learning_rate = 1e-2;
         training_loop<acting_update<backend>> t({3, 1, 0}, a, maker(), s);
         for (int i = 0; i < 5; ++i) t.iterate();
-        safetensors before;
-        t.save(before);
+        const auto before = saved(t);
         (void)t.take_window();
         t.iterate();
         return loss_named(t.take_window(), "divergence_loss") / weight_in(before);

@@ -1,7 +1,7 @@
 #pragma once
 // SPDX-License-Identifier: MIT
 
-// Checkpoints compared bit for bit, and weights by their largest difference.
+// Checkpoints taken and compared bit for bit, and weights by their largest difference.
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +9,14 @@
 #include <span>
 
 #include <engram/io/safetensors.hpp>
+
+/// What t.save() writes.
+template <class Saves>
+engram::safetensors saved(Saves& t) {
+    engram::safetensors file;
+    t.save(file);
+    return file;
+}
 
 inline bool same(const engram::safetensors& a, const engram::safetensors& b) {
     if (a.tensors.size() != b.tensors.size()) return false;

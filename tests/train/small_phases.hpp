@@ -18,6 +18,8 @@
 #include <engram/task/played_episodes.hpp>
 #include <engram/task/t_maze.hpp>
 
+#include "same_file.hpp"
+
 namespace small_phases {
 
 using namespace engram;
@@ -91,11 +93,7 @@ struct phase_run {
     void until(const std::string& wanted) {
         while (trainer->phase() != wanted) trainer->iterate();
     }
-    safetensors saved() {
-        safetensors f;
-        trainer->save(f);
-        return f;
-    }
+    safetensors saved() { return ::saved(*trainer); }
     double score(int episodes) {
         return evaluate_level<Backend>(
                    policy, policy.store,

@@ -5,6 +5,7 @@
 
 #include <engram/train/acting_update.hpp>
 
+#include "same_file.hpp"
 #include "small_agent.hpp"
 
 namespace small {
@@ -24,11 +25,7 @@ struct small_training {
     void iterate(int n) {
         for (int i = 0; i < n; ++i) t.iterate();
     }
-    safetensors saved() {
-        safetensors f;
-        t.save(f);
-        return f;
-    }
+    safetensors saved() { return ::saved(t); }
     traced_agent<Backend> a;
     training_loop<acting_update<Backend>> t;
 };

@@ -15,6 +15,8 @@
 #include <engram/task/add_marked.hpp>
 #include <engram/task/copy_sequences.hpp>
 
+#include "same_file.hpp"
+
 using namespace engram;
 
 namespace {
@@ -103,8 +105,7 @@ private:
 
 /// Everything of a checkpoint that an update changes.
 std::vector<bytes> weights_and_moments(training_loop<truncated_update<cpu<float>>>& t) {
-    safetensors file;
-    t.save(file);
+    const auto file = saved(t);
     std::vector<bytes> all;
     for (const auto& [name, tensor] : file.tensors)
         if (!name.starts_with("trainer.") && !name.starts_with("shard."))
@@ -145,8 +146,7 @@ TEST_CASE("a resumed run is the run that was never stopped") {
             rest({1, threads, 0}, c, source, sequence_settings{4}, quick());
         for (int i = 0; i < 11; ++i) all.iterate();
         for (int i = 0; i < 7; ++i) part.iterate();
-        safetensors file;
-        part.save(file);
+        const auto file = saved(part);
         rest.load(file);
         for (int i = 0; i < 4; ++i) rest.iterate();
         CHECK(std::equal(a.store->flat().begin(), a.store->flat().end(), c.store->flat().begin()));

@@ -5,8 +5,10 @@
 // seeds of each other, though their folders do not tell: what sets them apart becomes a sentence under the table.
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <engram/evaluate/comparison.hpp>
@@ -16,19 +18,18 @@ namespace engram {
 /// Names of the settings in which a run differs from another, in alphabetical order; one that only one of them has
 /// counts, and a list is one setting. Where the data of a task lie (`task.data`) is no difference.
 inline std::vector<std::string> different_settings(const run_record& a, const run_record& b) {
-    std::set<std::string> names;
-    const auto compare = [&](const json& x, const json& y) {
-        if (!x.is_object() || !y.is_object()) return;
-        for (const json& step : json::diff(x.flatten(), y.flatten())) {
-            // A path of the flattened object is one key, in which JSON writes ~1 for / and ~0 for ~.
-            std::string path = step["path"].get<std::string>().substr(1);
-            for (std::size_t at; (at = path.find("~1")) != path.npos;) path.replace(at, 2, ".");
-            path.erase(0, path.find_first_not_of('.'));
-            if (const std::size_t end = path.find_last_not_of("0123456789"); path[end] == '.') path.resize(end);
-            if (path != "task.data") names.insert(path);
-        }
+    if (!a.settings.is_object() || !b.settings.is_object()) return {};
+    const auto values = [](const run_record& run) {
+        std::map<std::string, json> of;
+        for_each_leaf(run.settings, [&](const std::string& name, const json& value) { of[name] = value; });
+        return of;
     };
-    compare(a.settings, b.settings);
+    const auto of_a = values(a), of_b = values(b);
+    std::set<std::string> names;
+    for (const auto& [x, y] : {std::tie(of_a, of_b), std::tie(of_b, of_a)})
+        for (const auto& [name, value] : x)
+            if (const auto other = y.find(name); other == y.end() || other->second != value) names.insert(name);
+    names.erase("task.data");
     return {names.begin(), names.end()};
 }
 

@@ -247,15 +247,4 @@ inline run_record read_run(const std::string& folder) {
     return run;
 }
 
-/// Dotted names and values of nested settings.
-inline void flat_settings(const json& value, const std::string& name,
-                          std::vector<std::pair<std::string, std::string>>& out) {
-    if (value.is_object()) {
-        for (const auto& [key, inner] : value.items()) flat_settings(inner, name.empty() ? key : name + "." + key, out);
-    } else if (!value.is_null()) {
-        out.emplace_back(name, value.is_string() ? value.get<std::string>()
-                                                 : value.dump(-1, ' ', false, json::error_handler_t::replace));
-    }
-}
-
 }  // namespace engram

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -76,6 +77,35 @@ std::string json_text(const std::type_identity_t<Json>& value) {
 #ifdef ENGRAM_COMPILED_JSON
 extern template std::string json_text(const json&);
 #endif
+
+namespace internal {
+
+template <typename Visit>
+void for_each_leaf(const json& value, std::string& name, Visit& visit) {
+    if (!value.is_object()) return visit(std::as_const(name), value);
+    const std::size_t outside = name.size();
+    for (const auto& item : value.items()) {
+        if (outside > 0) name += '.';
+        name += item.key();
+        for_each_leaf(item.value(), name, visit);
+        name.resize(outside);
+    }
+}
+
+}  // namespace internal
+
+/// Calls visit(name, value) for each value below `object` that is no object, by its dotted name ("memory.slots"), in
+/// order; a list is one value.
+template <typename Visit>
+void for_each_leaf(const json& object, Visit visit) {
+    std::string name;
+    internal::for_each_leaf(object, name, visit);
+}
+
+/// A value as a line of settings has it: a text without quotes, all others as JSON.
+inline std::string json_word(const json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
 /// Writes the file whole or not at all.
 inline void write_json(const std::string& path, const json& value) {

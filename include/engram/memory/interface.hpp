@@ -11,6 +11,8 @@
 #include <engram/core/flag.hpp>
 #include <engram/model/slots.hpp>
 #include <engram/operations/concatenate.hpp>
+#include <engram/operations/map.hpp>
+#include <engram/operations/pick.hpp>
 
 namespace engram {
 
@@ -55,5 +57,19 @@ struct fill_on_reset {
 struct slot_on_reset {
     constexpr auto operator()(auto reset) const { return select(is_set(reset), 0, -1); }
 };
+
+/// Weights [T, B, slots] that stand on the first slot where an episode begins, and are 0 elsewhere.
+template <class Backend>
+var<Backend> first_slot(const var<Backend>& reset, int slots) {
+    return one_hot("first", map("begins", slot_on_reset{}, reset), slots);
+}
+
+/// `weights` of one or more heads, where an episode begins those of first_slot() for each of them.
+template <class Backend>
+var<Backend> stand_on(const char* name, const var<Backend>& first, const var<Backend>& reset,
+                      const var<Backend>& weights) {
+    const std::vector<var<Backend>> heads(static_cast<std::size_t>(weights.width / first.width), first);
+    return map(name, choose{}, reset, joined_heads("first", heads), weights);
+}
 
 }  // namespace engram

@@ -89,11 +89,10 @@ struct lru_access {
     }
     template <class Backend>
     static void forget(const weights& w, const var<Backend>& reset, state<var<Backend>>& now) {
-        const auto first = one_hot("first", map("begins", slot_on_reset{}, reset), w.slots);
-        const std::vector<var<Backend>> heads(static_cast<std::size_t>(now.read_weight.width / w.slots), first);
+        const auto first = first_slot(reset, w.slots);
         now.memory = map("start", fill_on_reset{}, reset, now.memory);
         now.usage = map("first_usage", choose{}, reset, first, now.usage);
-        now.read_weight = map("first_read", choose{}, reset, joined_heads("first", heads), now.read_weight);
+        now.read_weight = stand_on("first_read", first, reset, now.read_weight);
     }
     template <class Backend>
     static recalled<var<Backend>> read(const settings& s, const weights& w, const std::vector<var<Backend>>& cue,

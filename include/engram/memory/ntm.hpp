@@ -27,10 +27,8 @@
 #include <engram/core/choice.hpp>
 #include <engram/memory/interface.hpp>
 #include <engram/operations/affine.hpp>
-#include <engram/operations/concatenate.hpp>
 #include <engram/operations/learnt_row.hpp>
 #include <engram/operations/ntm_address.hpp>
-#include <engram/operations/pick.hpp>
 
 namespace engram {
 
@@ -100,12 +98,9 @@ struct ntm {
         else
             now.memory = map("begin", choose{}, reset, learnt_row("start", reset, w.start), now.memory);
         if (!w.focus) return;
-        const auto first = one_hot("first", map("begins", slot_on_reset{}, reset), w.slots);
-        for (auto* weight : {&now.read_weight, &now.write_weight}) {
-            const std::vector<var<Backend>> heads(static_cast<std::size_t>(weight->width / w.slots), first);
-            const auto all = heads.size() == 1 ? first : concatenate("first", heads);
-            *weight = map(weight == &now.read_weight ? "read_focus" : "write_focus", choose{}, reset, all, *weight);
-        }
+        const auto first = first_slot(reset, w.slots);
+        now.read_weight = stand_on("read_focus", first, reset, now.read_weight);
+        now.write_weight = stand_on("write_focus", first, reset, now.write_weight);
     }
     template <class Backend>
     static recalled<var<Backend>> read(const settings& s, const weights& w, const std::vector<var<Backend>>& cue,
