@@ -29,8 +29,9 @@ struct score {
     float sharpness;
     auto operator()(auto cosine, auto used) const { return select(used > 0.5, sharpness * cosine, -100); }
 };
+/// 1 for any x, NaN included.
 struct whole {
-    auto operator()(auto x) const { return 0 * x + 1; }
+    auto operator()(auto x) const { return select(x > 0, 1, 1); }
 };
 struct mark {
     auto operator()(auto used, auto here) const { return max(used, here); }
@@ -50,8 +51,8 @@ struct attention_memory {
         int address = 32;
         double sharpness = 20;
         void check() const {
-            engram::require(length > 0 && address > 0, "memory: expected a length and addresses of at least one, got ",
-                            length, " and ", address);
+            engram::require(length > 0, "memory.length: expected at least one slot, got ", length);
+            engram::require(address > 0, "memory.address: expected at least one column, got ", address);
             engram::require(sharpness > 0, "memory.sharpness: expected a positive number, got ", sharpness);
         }
     };

@@ -429,6 +429,11 @@ void configuration::join() {
     register_world(joined);
 }
 
+task_shape configuration::shape() const {
+    if (model().learns_sequences()) return shape_of(describe_sequence(task, run.task));
+    return shape_of(describe_task(task, run.task));
+}
+
 prepared_run::prepared_run(const configuration& config)
     : options(config.run.task), info(describe_task(config.task, options)), stimuli(task_stimuli(config.task, options)) {
     if (config.elsewhere) rows = std::min(rows, config.run.rollout.environments);

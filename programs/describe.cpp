@@ -19,11 +19,6 @@ std::string with_separators(std::int64_t n) {
     return digits;
 }
 
-task_shape shape_of_task(const configuration& config) {
-    if (config.model().learns_sequences()) return shape_of(describe_sequence(config.task, config.run.task));
-    return shape_of(describe_task(config.task, config.run.task));
-}
-
 }  // namespace
 
 std::string description(ablation& model, const arguments& a) {
@@ -39,7 +34,7 @@ std::string description(ablation& model, const arguments& a) {
     require_task(model, config.task);
     config.refuse_foreign(parse_assignments(a.set));
     config.apply_preset(a.preset.value_or("small"), parse_assignments(a.set));
-    const auto agent = model.trace(shape_of_task(config), 1);
+    const auto agent = model.trace(config.shape(), 1);
 
     std::string out = fmt::format("{} (preset {}, task {})\n\npolicies\n", model.name(), config.preset, config.task);
     for (const auto& [slot, policy] : model.policies()) out += fmt::format("  {:<12}{}\n", slot, policy);

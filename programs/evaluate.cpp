@@ -72,13 +72,20 @@ int evaluate(ablation& model, const arguments& a) {
         summary = kept;
     else
         summary["changed"][other] = kept["levels"];
-    if (!a.quiet) std::fputs(level_table(scores).c_str(), stdout);
+    std::string lost;
     try {
         require(
             kept_summary() == before, paths.summary(),
             " has changed since the evaluation began, so these scores are not in it: the run goes on, or somebody else "
             "evaluates it");
         write_json(paths.summary(), summary);
+    } catch (const error& problem) {
+        lost = problem.what();
+    }
+    // Once they are written: a table that fails loses no scores. Those that could not be written are seen at least.
+    if (!a.quiet) std::fputs(level_table(scores).c_str(), stdout);
+    if (!lost.empty()) throw run_error(lost);
+    try {
         if (acting && other.empty() && !config.elsewhere)
             record_retrieval(*acting, model.name(), episode_seed, paths.retrieval());
     } catch (const error& problem) {

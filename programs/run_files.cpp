@@ -227,18 +227,28 @@ bool evaluate_levels(prepared_sequences& run, const std::vector<std::string>& le
 
 namespace {
 
+/// NaN for null, which is how JSON has a score that is not finite, and for what is not there.
+double number_or_nan(const json& value) {
+    return value.is_number() ? value.get<double>() : NAN;
+}
+double number_or_nan(const json& result, const char* key) {
+    return result.contains(key) ? number_or_nan(result.at(key)) : NAN;
+}
+
+std::string finite_or_dash(double x, int digits = 3) {
+    return std::isfinite(x) ? fmt::format("{:.{}f}", x, digits) : "-";
+}
+
 std::string sequence_table(const json& levels) {
     std::string table = fmt::format("{:<24}{:>12}{:>10}  {:<24}{:>10}{:>12}{:>12}\n", "level", "mean", "stderr", "unit",
                                     "last KL", "KL recall", "/ before");
-    const auto number = [](const json& r, const char* key) {
-        return r.contains(key) ? fmt::format("{:.3f}", r.at(key).get<double>()) : std::string("-");
-    };
-    for (const auto& [level, r] : levels.items())
-        table += fmt::format("{:<24}{:>12.3f}{:>10.3f}  {:<24}{:>10}{:>12}{:>12}\n", level, r.at("mean").get<double>(),
-                             r.at("stderr").get<double>(), r.at("unit").get<std::string>(),
-                             r.contains("kl_per_step") ? fmt::format("{:.3f}", r.at("kl_per_step").back().get<double>())
-                                                       : std::string("-"),
-                             number(r, "kl_at_recall"), number(r, "recall_over_before"));
+    for (const auto& [level, r] : levels.items()) {
+        const auto number = [&r = r](const char* key) { return finite_or_dash(number_or_nan(r, key)); };
+        const double last = r.contains("kl_per_step") ? number_or_nan(r.at("kl_per_step").back()) : NAN;
+        table += fmt::format("{:<24}{:>12}{:>10}  {:<24}{:>10}{:>12}{:>12}\n", level, number("mean"), number("stderr"),
+                             r.at("unit").get<std::string>(), finite_or_dash(last), number("kl_at_recall"),
+                             number("recall_over_before"));
+    }
     return table;
 }
 
@@ -250,10 +260,11 @@ std::string level_table(const json& summary) {
     std::string table =
         fmt::format("{:<24}{:>10}{:>10}{:>10}{:>14}\n", "level", "mean", "stderr", "maximum", "% of maximum");
     for (const auto& [level, r] : summary.at("levels").items()) {
-        const double mean = r.at("mean").get<double>(), maximum = r.value("maximum", 0.0);
-        table += fmt::format("{:<24}{:>10.3f}{:>10.3f}{:>10}{:>14}\n", level, mean, r.at("stderr").get<double>(),
-                             maximum > 0 ? fmt::format("{:.3g}", maximum) : "-",
-                             maximum > 0 ? fmt::format("{:.1f}", 100 * mean / maximum) : "-");
+        const double mean = number_or_nan(r, "mean"), maximum = number_or_nan(r, "maximum");
+        table +=
+            fmt::format("{:<24}{:>10}{:>10}{:>10}{:>14}\n", level, finite_or_dash(mean),
+                        finite_or_dash(number_or_nan(r, "stderr")), maximum > 0 ? fmt::format("{:.3g}", maximum) : "-",
+                        maximum > 0 ? finite_or_dash(100 * mean / maximum, 1) : "-");
     }
     return table;
 }

@@ -93,6 +93,7 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
             ": engram-", config.model().name(), " trains in phases, and each of them is synchronous");
     require(!sequences || config.mode == "synchronous", "--mode ", config.mode, ": engram-", config.model().name(),
             " learns from sequences; only agents act asynchronously");
+    if (config.mode == "asynchronous") config.run.rollout.check_asynchronous();
     require(!sequences || config.evaluate_every == 0, "--evaluate-every ", config.evaluate_every, ": engram-",
             config.model().name(), " learns from sequences; only agents are evaluated while they train");
     require(!sequences || !config.until_reward, "--until-reward: engram-", config.model().name(),
@@ -104,14 +105,24 @@ void configure(configuration& config, const arguments& a, run_paths& paths) {
         config.threads = parse<int>("--threads", *a.threads);
     else if (!again)
         config.threads = config.others ? 1 : std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, rows);
-    // A run keeps its shards, whatever number of threads carries it later.
-    int& shards = sequences ? config.run.sequence.shards : config.run.rollout.shards;
+    const int shards = sequences ? config.run.sequence.shards : config.run.rollout.shards;
     const std::int64_t carried = std::int64_t{config.threads} * (config.others ? config.others->count() : 1);
     require(!config.others || carried <= rows || shards > 0, carried / std::max(1, config.threads), " processes of ",
             config.threads, " threads, but the run has ", rows, " rows to carry (",
             sequences ? "sequence.batch" : "rollout.environments", "); expected at most as many");
-    if (shards == 0 && config.mode == "synchronous" && config.threads > 0 && carried <= rows)
-        shards = static_cast<int>(carried);
+}
+
+/// A new run that does not say how many shards it has gets one a thread, or a single one where rows of its batch meet;
+/// it keeps them, whatever number of threads carries it later.
+void settle_shards(configuration& config) {
+    const bool sequences = config.model().learns_sequences();
+    int& shards = sequences ? config.run.sequence.shards : config.run.rollout.shards;
+    const int rows = sequences ? config.run.sequence.batch : config.run.rollout.part();
+    const std::int64_t carried = std::int64_t{config.threads} * (config.others ? config.others->count() : 1);
+    if (shards != 0 || config.mode != "synchronous" || carried < 1 || carried > rows) return;
+    const bool unknown = config.elsewhere && !config.joined;
+    const bool whole = carried > 1 && !unknown && config.model().trace(config.shape(), 1).g->mixes_batch();
+    shards = whole ? 1 : static_cast<int>(carried);
 }
 
 }  // namespace
@@ -141,6 +152,7 @@ int train(ablation& model, const arguments& a, processes* others) {
     if (!a.dry_run) {
         try {
             config.join();
+            settle_shards(config);
         } catch (const error& problem) {
             if (!others) throw;
             trouble = problem.what();
@@ -148,7 +160,9 @@ int train(ablation& model, const arguments& a, processes* others) {
         agree(others, trouble);
     }
     if (a.dry_run) {
-        if (first) std::fputs(json_text(config.to_json()).c_str(), stdout);
+        if (!first) return 0;
+        settle_shards(config);
+        std::fputs(json_text(config.to_json()).c_str(), stdout);
         return 0;
     }
     return find_device(model, config.device).train(config, paths, a);

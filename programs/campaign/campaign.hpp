@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <string>
@@ -39,6 +40,7 @@ struct planned_run {
     std::vector<campaign_line> values{};                // flags and settings, one value each
     campaign_line launch{}, slurm{};                    // what stands before its command; options of sbatch
     std::string folder{}, report{}, results{}, page{};  // all but the first are empty where the file has none
+    std::string report_place{};                         // the line that names the report
     std::ptrdiff_t needs = -1;                          // the run before it whose weights it begins with
     bool chosen = true;    // false: it stands here for those that need it, and is not started
     json configuration{};  // what its config.json will hold
@@ -122,6 +124,13 @@ class campaign_display {
 public:
     campaign_display();
     void event(const std::string& line);
+    /// The same on stderr; the table would be drawn over it otherwise.
+    void trouble(const std::string& line) {
+        erase();
+        std::fflush(stdout);
+        std::fprintf(stderr, "%s\n", line.c_str());
+        if (terminal_) shown_ = 0;
+    }
     void show(const campaign& all, std::vector<run_progress>& now, int jobs, bool at_once);
 
 private:

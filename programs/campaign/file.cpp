@@ -235,6 +235,7 @@ private:
             };
             run.folder = pattern("out", usual);
             run.report = pattern("report", "");
+            if (const auto* line = last("report")) run.report_place = line->place;
             run.results = pattern("results", "");
             run.page = pattern("page", "");
             for (auto& value : run.values)
@@ -278,13 +279,20 @@ void connect(campaign& all) {
                     value.value, ", which should come before it");
             all.runs[i].needs = static_cast<std::ptrdiff_t>(other->second);
         }
-    // No file is written by two. engram-report writes three tables beside its page.
+    // No file is written by two. engram-report writes three tables beside its page, of its name with other endings.
     std::map<std::string, std::string> written;
-    for (const auto& run : all.runs)
-        for (const char* ending : {"html", "csv", "heatmap.csv", "orderings.csv"})
-            if (!run.report.empty())
-                written[plain_path(std::filesystem::path(run.report).replace_extension(ending))] =
-                    "the report " + run.report;
+    for (const auto& run : all.runs) {
+        if (run.report.empty()) continue;
+        const std::string report = "the report " + run.report;
+        word_list files{run.report};
+        for (const char* ending : {"csv", "heatmap.csv", "orderings.csv"})
+            files.push_back(std::filesystem::path(run.report).replace_extension(ending).string());
+        for (const auto& file : files) {
+            const auto [other, is_new] = written.emplace(plain_path(file), report);
+            require(is_new || other->second == report, run.report_place, ": ", report, " writes ", file, ", which ",
+                    other->second, " writes as well");
+        }
+    }
     const auto add = [&](const char* key, auto path_of) {
         for (const auto& run : all.runs) {
             const std::string& path = path_of(run);

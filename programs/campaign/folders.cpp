@@ -308,6 +308,16 @@ std::optional<json> finished_summary(const planned_run& run) {
     const std::string path = run.folder + "/summary.json";
     if (!exists_on_disk(path)) return {};
     json summary = read_json(path);
+    require(summary.is_object(), path, ": expected an object");
+    const auto finished = summary.find("finished"), levels = summary.find("levels");
+    if (finished != summary.end())
+        require(finished->is_boolean(), path, ": 'finished' must be true or false, got ",
+                finished->dump(-1, ' ', false, json::error_handler_t::replace));
+    if (levels != summary.end()) {
+        require(levels->is_object(), path, ": 'levels' must be an object from level name to result");
+        for (const auto& [level, result] : levels->items())
+            require(result.is_object(), path, ": level '", level, "' must be an object");
+    }
     // Who was stopped behind the last step has not been judged yet.
     const bool judged = run.configuration.value("evaluation_episodes", 0) == 0 || !summary["levels"].empty();
     if (!summary.value("finished", false) || !judged) return {};
@@ -321,8 +331,13 @@ run_progress progress_of(const planned_run& run) {
         now.step = static_cast<std::int64_t>(number_at(*summary, "steps"));
         now.rate = number_at(*summary, "steps_per_second");
         now.seconds = number_at(*summary, "wall_seconds");
-        for (const auto& [level, score] : (*summary)["levels"].items())
-            now.remark += fmt::format("{}{} {:.4g}", now.remark.empty() ? "" : ", ", level, number_at(score, "mean"));
+        for (const auto& [level, score] : (*summary)["levels"].items()) {
+            // null: the score was not finite
+            const auto mean = score.find("mean");
+            const bool known = mean != score.end() && mean->is_number();
+            now.remark += fmt::format("{}{} {}", now.remark.empty() ? "" : ", ", level,
+                                      known ? fmt::format("{:.4g}", mean->get<double>()) : "-");
+        }
         return now;
     }
     const int log = ::open(log_of(run).c_str(), O_RDONLY | O_CLOEXEC);

@@ -20,6 +20,19 @@ struct result_table : csv_table {
         for (const auto& name : varied) run += cell(row, name) + "\n";
         return run;
     }
+    /// Throws where rows of one such run have different numbers of steps: it was several, and one would take the place
+    /// of all.
+    void require_single(const std::string& run, const std::vector<std::string>& varied, const std::string& path) const {
+        std::vector<std::string> steps;
+        for (const auto& row : rows)
+            if (run_of(row, varied) == run && std::find(steps.begin(), steps.end(), cell(row, "steps")) == steps.end())
+                steps.push_back(cell(row, "steps"));
+        if (steps.size() < 2) return;
+        std::string name = run.substr(0, run.find_last_not_of('\n') + 1);
+        std::replace(name.begin(), name.end(), '\n', ' ');
+        fail(path, ": has runs of ", steps[0], " and of ", steps[1], " steps as '", name,
+             "', and this campaign would put one in the place of both; give it all of these steps, or another table");
+    }
     std::string text() const {
         std::string out;
         for (const auto& remark : remarks) out += remark + "\n";
@@ -44,8 +57,10 @@ inline result_table parse_results(const std::string& text, const std::string& pa
 }
 
 /// `fresh` in place of what `old` has of its runs; other rows stay where they are, new runs follow. Columns are those
-/// of `fresh`, then what `old` alone has. `varied`: settings that tell runs apart.
-inline result_table merged(const result_table& old, const result_table& fresh, const std::vector<std::string>& varied) {
+/// of `fresh`, then what `old` alone has. `varied`: settings that tell runs apart. Throws engram::error, which names
+/// `path`, where several old runs would be replaced by one.
+inline result_table merged(const result_table& old, const result_table& fresh, const std::vector<std::string>& varied,
+                           const std::string& path) {
     result_table out;
     out.remarks = old.remarks;
     out.names = fresh.names;
@@ -69,7 +84,11 @@ inline result_table merged(const result_table& old, const result_table& fresh, c
     };
     for (const auto& row : old.rows) {
         const std::string run = old.run_of(row, varied);
-        if (!is_written(run) && !write_run(run)) take(old, row);
+        if (is_written(run)) continue;
+        if (write_run(run))
+            old.require_single(run, varied, path);
+        else
+            take(old, row);
     }
     for (const auto& row : fresh.rows)
         if (const std::string run = fresh.run_of(row, varied); !is_written(run)) write_run(run);

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -290,24 +291,55 @@ std::string retrieved_of(const std::optional<retrieval_episode>& episode, const 
     return "," + significant(100 * *found.share, 4) + "," + significant(100 * found.uniform, 4);
 }
 
-/// One row a run and level.
-std::string rows_of(const campaign& all, const std::vector<const planned_run*>& runs) {
+/// What a table says of a run besides which run it is.
+constexpr const char* said_of_run[] = {"level",  "unit",       "episodes",  "reward",    "standard_error",
+                                       "random", "maximum",    "steps",     "seconds",   "processor_seconds",
+                                       "mmer",   "parameters", "read_same", "read_alike"};
+
+/// A flag or setting of a run by the name of its column; nothing where the run has none of that name.
+std::optional<std::string> setting_of(const planned_run& run, const std::string& column) {
+    std::optional<std::string> found;
+    for_each_leaf(run.configuration, [&](const std::string& name, const json& value) {
+        if (name == column || name == "settings." + column) found = json_word(value);
+    });
+    return found;
+}
+
+/// The settings that tell rows apart: those that the campaign varies, then columns of an older table that are settings
+/// of its runs. Steps have a column of their own.
+std::vector<std::string> settings_that_tell(const campaign& all, const std::vector<const planned_run*>& runs,
+                                            const std::vector<std::string>& columns) {
+    auto telling = all.varied;
+    std::erase(telling, "steps");
+    std::vector<std::string> others{"program", "task", "seed", "section"};
+    others.insert(others.end(), std::begin(said_of_run), std::end(said_of_run));
+    others.insert(others.end(), telling.begin(), telling.end());
+    for (const auto& column : columns)
+        if (std::find(others.begin(), others.end(), column) == others.end() &&
+            std::any_of(runs.begin(), runs.end(), [&](auto* run) { return setting_of(*run, column).has_value(); }))
+            telling.push_back(column);
+    return telling;
+}
+
+/// One row a run and level, with a column for each of the settings `telling`.
+std::string rows_of(const campaign& all, const std::vector<const planned_run*>& runs,
+                    const std::vector<std::string>& telling) {
     std::string out = "# From the summaries of these runs, by engram-campaign " +
                       std::filesystem::path(all.file).filename().string() + ".\nprogram,task,seed";
     if (all.has_sections) out += ",section";
-    auto varied = all.varied;
-    std::erase(varied, "steps");  // has a column of its own
-    for (const auto& key : varied) out += "," + csv_cell(key);
-    out +=
-        ",level,unit,episodes,reward,standard_error,random,maximum,steps,seconds,processor_seconds,mmer,parameters,"
-        "read_same,read_alike\n";
+    for (const auto& key : telling) out += "," + csv_cell(key);
+    for (const char* column : said_of_run) out += std::string(",") + column;
+    out += "\n";
     for (const auto* run : runs) {
         const auto summary = finished_summary(*run);
         std::string front = csv_cell(run->program) + "," + csv_cell(run->task) + "," + std::to_string(run->seed);
         if (all.has_sections) front += "," + csv_cell(run->section);
-        for (const auto& key : varied) {
+        for (const auto& key : telling) {
             const auto at = std::find_if(run->values.begin(), run->values.end(), [&](auto& v) { return v.key == key; });
-            front += "," + (at == run->values.end() ? "" : csv_cell(at->value));
+            const bool varies = std::find(all.varied.begin(), all.varied.end(), key) != all.varied.end();
+            front += "," + csv_cell(at != run->values.end() ? at->value
+                                    : varies                ? ""
+                                                            : setting_of(*run, key).value_or(""));
         }
         const std::string back = "," + cell(*summary, "steps") + "," + cell(*summary, "wall_seconds") + "," +
                                  cell(*summary, "cpu_seconds") + "," + mmer_of(*run) + "," +
@@ -345,11 +377,24 @@ int add_results(const campaign& all, const std::string& path) {
     std::vector<const planned_run*> runs;
     for (const auto& run : all.runs)
         if (finished_summary(run)) runs.push_back(&run);
-    std::string rows = rows_of(all, runs);
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    make_folders(folder);
+    // Whoever adds to a table of this folder at the same time waits, so that neither's rows are lost.
+    const int lock = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    require(lock >= 0 && ::flock(lock, LOCK_EX) == 0, "cannot lock the folder of '", path, "': ", std::strerror(errno));
+    const auto unlock = [](const int* held) { ::close(*held); };
+    const std::unique_ptr<const int, decltype(unlock)> held(&lock, unlock);
+    result_table old;
     if (exists_on_disk(path)) {
         const bytes before = read_file(path);
-        rows =
-            merged(parse_results({before.begin(), before.end()}, path), parse_results(rows, path), all.varied).text();
+        old = parse_results({before.begin(), before.end()}, path);
+    }
+    const auto telling = settings_that_tell(all, runs, old.names.cells);
+    std::string rows = rows_of(all, runs, telling);
+    if (!old.names.cells.empty()) {
+        auto apart = telling;
+        if (std::find(all.varied.begin(), all.varied.end(), "steps") != all.varied.end()) apart.push_back("steps");
+        rows = merged(old, parse_results(rows, path), apart, path).text();
     }
     write_table(path, rows);
     return 0;
@@ -369,7 +414,7 @@ int write_results(const campaign& all) {
         add(reports, run.report, run);
         add(tables, run.results, run);
     }
-    for (const auto& [path, runs] : tables) write_table(path, rows_of(all, runs));
+    for (const auto& [path, runs] : tables) write_table(path, rows_of(all, runs, settings_that_tell(all, runs, {})));
     for (const auto& [path, runs] : reports) {
         make_folders(std::filesystem::path(path).parent_path().string());
         std::vector<std::string> words{program_folder() + "engram-report", "--out", path};

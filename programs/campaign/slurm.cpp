@@ -101,10 +101,15 @@ struct job_array {
 class follower {
 public:
     follower(campaign& all, const slurm_options& options)
-        : all_(all), options_(options), now_(all.runs.size()), tried_(all.runs.size()), left_(all.runs.size()) {}
+        : all_(all),
+          options_(options),
+          now_(all.runs.size()),
+          tried_(all.runs.size()),
+          left_(all.runs.size()),
+          jobs_(all.runs.size()) {}
 
     int go() {
-        queue_.ask(pointers());
+        ask_queue();
         look();
         if (options_.dry_run) {
             for (const auto& array : arrays()) print(array);
@@ -118,6 +123,7 @@ public:
         sigemptyset(&action.sa_mask);
         for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
         std::signal(SIGPIPE, SIG_IGN);
+        is_patient_ = true;
         double pause = 1, next = seconds_now() + pause;
         while (!asked_to_leave && !settled()) {
             const timespec little{0, 200'000'000};
@@ -125,10 +131,8 @@ public:
             if (seconds_now() >= next) {
                 if (ask()) {
                     look();
-                    for (const auto& array : arrays()) {
-                        submit(array.options, array.runs);
-                        pause = 1;
-                    }
+                    for (const auto& array : arrays())
+                        if (submit(array.options, array.runs)) pause = 1;
                 }
                 next = seconds_now() + pause;
                 pause = std::min(30.0, 1.4 * pause);
@@ -165,10 +169,16 @@ private:
         return true;
     }
 
+    /// The jobs are read before, so that `submit` sees who gave a run to Slurm while that answered, or later.
+    void ask_queue() {
+        for (std::size_t i = 0; i < jobs_.size(); ++i) jobs_[i] = slurm_queue::job_of(all_.runs[i]);
+        queue_.ask(pointers());
+    }
+
     /// False where Slurm does not answer: it is asked again, and nothing is believed to have ended meanwhile.
     bool ask() {
         try {
-            queue_.ask(pointers());
+            ask_queue();
             trouble_.clear();
         } catch (const error& problem) {
             if (trouble_ != problem.what()) display_.event(std::string(problem.what()) + "; asking again");
@@ -305,7 +315,15 @@ private:
         std::printf("%s<< 'END'\n%sEND\n", line.c_str(), script_of(array.runs).c_str());
     }
 
-    void submit(const std::vector<std::string>& options, const std::vector<std::size_t>& runs) {
+    /// Slurm has it while this call looks.
+    void becomes_queued(std::size_t i) {
+        now_[i].state = run_state::queued;
+        tried_[i] = true;
+        left_[i] = 0;
+    }
+
+    /// False where sbatch fails while the runs are followed: these wait, and are given to it after the next look.
+    bool submit(const std::vector<std::string>& options, const std::vector<std::size_t>& runs) {
         struct held_logs {
             std::vector<int> all{};
             ~held_logs() {
@@ -315,7 +333,6 @@ private:
         std::vector<std::size_t> mine;
         for (const std::size_t i : runs) {
             const auto& run = all_.runs[i];
-            const std::string job = slurm_queue::job_of(run);
             const int log = lock(run);
             if (log < 0) {
                 now_[i].state = run_state::elsewhere;
@@ -323,26 +340,42 @@ private:
                 continue;
             }
             logs.all.push_back(log);
-            // Whoever had it before may have given it to Slurm, finished it or left another run.
-            if (slurm_queue::job_of(run) != job || finished_summary(run)) continue;
+            // Whoever had it since Slurm was asked may have finished it, given it to Slurm or left another run.
+            if (finished_summary(run)) continue;
+            if (const std::string job = slurm_queue::job_of(run); job != jobs_[i]) {
+                if (job.empty()) continue;
+                becomes_queued(i);
+                display_.event("queued    " + run.folder + " (job " + job + ")");
+                continue;
+            }
             check_folder(run);
             mine.push_back(i);
         }
-        if (mine.empty()) return;
-        const answer given = ask_slurm(options, mine);
-        require(given.code == 0, "sbatch: ", sentence_of(given.text));
+        if (mine.empty()) return true;
+        answer given;
+        try {
+            given = ask_slurm(options, mine);
+            require(given.code == 0, "sbatch: ", sentence_of(given.text));
+            refusal_.clear();
+        } catch (const error& problem) {
+            if (!is_patient_) throw;
+            if (refusal_ != problem.what())
+                display_.trouble("engram-campaign: " + std::string(problem.what()) + "; trying again");
+            refusal_ = problem.what();
+            return false;
+        }
+        // Tried again, what is queued under an unknown number would be queued twice.
         const std::string array = array_in(given.text);
         require(!array.empty(), "sbatch: expected the number of a job, got '", last_of(given.text), "'");
         for (std::size_t k = 0; k < mine.size(); ++k) {
             const auto& run = all_.runs[mine[k]];
             slurm_queue::name(run, array + "_" + std::to_string(k));
-            now_[mine[k]].state = run_state::queued;
-            tried_[mine[k]] = true;
-            left_[mine[k]] = 0;
+            becomes_queued(mine[k]);
         }
         display_.event(fmt::format("queued    {} run{} as job {}: {}{}", mine.size(), mine.size() == 1 ? "" : "s",
                                    array, all_.runs[mine[0]].folder,
                                    mine.size() == 1 ? "" : " to " + all_.runs[mine.back()].folder));
+        return true;
     }
 
     answer ask_slurm(const std::vector<std::string>& options, const std::vector<std::size_t>& runs) const {
@@ -352,12 +385,14 @@ private:
     campaign& all_;
     const slurm_options& options_;
     std::vector<run_progress> now_;
-    std::vector<bool> tried_;   // by this call, or by Slurm while this call looked
-    std::vector<double> left_;  // since when nobody has it
+    std::vector<bool> tried_;        // by this call, or by Slurm while this call looked
+    std::vector<double> left_;       // since when nobody has it
+    std::vector<std::string> jobs_;  // that the folders named when Slurm was last asked
     slurm_queue queue_;
     campaign_display display_;
-    std::string trouble_;
+    std::string trouble_, refusal_;  // what squeue and sbatch said last, where they failed
     bool is_followed_ = false;
+    bool is_patient_ = false;  // with sbatch, once all that can be queued at first is
 };
 
 /// Options of sbatch that a file may not give, since the array is made of them.

@@ -31,8 +31,8 @@ inline std::string html_number(const task_comparison& task, const statistic& s, 
 /// The first cell of an ablation's row.
 inline std::string html_ablation(const ablation_comparison& a, const ablation_colours& colours) {
     return "<th scope='row'><span class='c" + std::to_string(colours.at(a.ablation) % 10) +
-           "'><i class='dot'></i></span>" + escape_html(ablation_title(a.ablation)) + "<small>" +
-           counted(a.runs.size(), "seed") + "</small></th>";
+           "'><i class='dot'></i></span>" + escape_html(ablation_title(a.ablation)) + "<small>" + a.seeds() +
+           (a.runs.size() == 1 ? " seed" : " seeds") + "</small></th>";
 }
 
 /// Ablation x level of agents and of models that answer.

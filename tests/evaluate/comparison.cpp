@@ -102,6 +102,16 @@ TEST_CASE("one seed has the standard error of its episodes") {
     CHECK(!task.is_best(0, task.ablations[0]));  // of what?
 }
 
+TEST_CASE("runs that were not judged are no seeds of what the others have") {
+    std::vector<run_record> runs{fake("ff", 1, 25, 18, 33), fake("ff", 2, 25, 18, 33), fake("ff", 3, 25, 18, 33)};
+    CHECK(compare(runs)[0].ablations[0].seeds() == "3");
+    runs[1].levels.clear();
+    CHECK(compare(runs)[0].ablations[0].seeds() == "2 of 3");
+    CHECK(comparison_text(compare(runs)[0]).find("  ff        2 of 3  ") != std::string::npos);
+    for (auto& run : runs) run.levels.clear();
+    CHECK(compare(runs)[0].ablations[0].seeds() == "3");
+}
+
 TEST_CASE("the text has one aligned line per ablation") {
     const auto runs = twelve();
     CHECK(comparison_text(compare(runs)[0]) ==

@@ -56,6 +56,17 @@ TEST_CASE("the band spans the seeds where all of them are; longer ones get a tai
     CHECK(band_of_runs({&c}, "reward", curve_grid(1000)).x.empty());
 }
 
+TEST_CASE("a seed that has not come to where the others begin leaves the band to them") {
+    const auto grown = with_metrics("step,reward\n3000,1\n10000,3\n"),
+               young = with_metrics("step,reward\n100,0\n200,0\n");
+    const auto grid = curve_grid(10000, 100);
+    const auto band = band_of_runs({&grown, &young}, "reward", grid), alone = band_of_runs({&grown}, "reward", grid);
+    CHECK(band.x.size() > 10);
+    CHECK(band.x == alone.x);
+    CHECK(band.middle == alone.middle);
+    CHECK(band.tails.size() == alone.tails.size());
+}
+
 TEST_CASE("the middle of a band is the mean, or the median if that is asked for") {
     const auto a = with_metrics("step,reward\n0,1\n500,1\n"), b = with_metrics("step,reward\n0,10\n500,10\n");
     const auto c = with_metrics("step,reward\n0,4\n500,4\n"), d = with_metrics("step,reward\n0,5\n500,5\n");

@@ -71,6 +71,42 @@ TEST_CASE("verdicts need the errors to be passed, and two seeds") {
           std::string::npos);
 }
 
+TEST_CASE("a run that is given twice is one seed") {
+    std::vector<run_record> runs{fake("mra", 1, 45), fake("mra", 1, 45), fake("lstm_mem", 1, 40),
+                                 fake("lstm_mem", 1, 40)};
+    CHECK(judge_orderings(runs).at(0).first_seeds == 1);
+    CHECK(judge_orderings(runs).at(0).verdict == order::open);
+    CHECK(leaders_of(runs).empty());
+    runs[1].seed = runs[3].seed = 2;
+    CHECK(judge_orderings(runs).at(0).first_seeds == 2);
+    CHECK(judge_orderings(runs).at(0).verdict == order::first);
+    // Without a seed in their folders they cannot be told from each other.
+    for (auto& run : runs) run.seed.reset();
+    CHECK(judge_orderings(runs).at(0).first_seeds == 2);
+}
+
+// What docs/results/suite.md says of the test: agents whose seeds are of one normal distribution are told apart so
+// often.
+TEST_CASE("of two equal agents with few seeds one is often called the better one") {
+    philox random(5, 0);
+    const auto told_apart = [&](int seeds) {
+        int told = 0;
+        for (int pair = 0; pair < 300; ++pair) {
+            seed_scores a, b;
+            for (int i = 0; i < seeds; ++i) {
+                a.mean.push_back(static_cast<double>(random.normal())), a.standard_error.push_back(0);
+                b.mean.push_back(static_cast<double>(random.normal())), b.standard_error.push_back(0);
+            }
+            told += order_of_chance(chance_of_better(a, b)) != order::open;
+        }
+        MESSAGE(seeds, " seeds: ", told / 3.0, " %");
+        return told / 300.0;
+    };
+    CHECK(told_apart(2) == doctest::Approx(0.33).epsilon(0.2));
+    CHECK(told_apart(3) == doctest::Approx(0.21).epsilon(0.3));
+    CHECK(told_apart(5) == doctest::Approx(0.125).epsilon(0.4));
+}
+
 TEST_CASE("leaders are all that are not shown to be worse than the best") {
     const auto all = leaders_of({fake("mra", 1, 45), fake("mra", 2, 47), fake("lstm_mem", 1, 46.5),
                                  fake("lstm_mem", 2, 45.9), fake("ff", 1, 25), fake("ff", 2, 25.2)});

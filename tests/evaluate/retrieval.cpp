@@ -36,6 +36,16 @@ TEST_CASE("figures by hand") {
     CHECK(f.uniform == doctest::Approx((1.0 / 2 + 1.0 / 3 + 2.0 / 4) / 3).epsilon(1e-12));
 }
 
+TEST_CASE("what a trial reads of itself lies on no earlier showing") {
+    json content = fake_retrieval();
+    content["trials"][2]["read"] = {{{"when", 2}, {"weight", 0.9}}, {{"when", 0}, {"weight", 0.1}}};
+    content["trials"][3]["read"] = json::array();
+    content["trials"][4]["read"] = json::array();
+    const auto f = retrieval_summary(parse_retrieval(content, "r.json"));
+    CHECK(*f.share == doctest::Approx(0.1).epsilon(1e-12));
+    CHECK(f.uniform == doctest::Approx(0.5).epsilon(1e-12));
+}
+
 TEST_CASE("bad episodes are one sentence") {
     const auto broken = [](auto change) {
         json content = fake_retrieval();

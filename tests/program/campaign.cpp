@@ -11,6 +11,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,23 @@ TEST_CASE("what is wrong is refused in one sentence before anything starts") {
              {head + "report = a.html\npage = ./a.html\n",
               "'page' is ./a.html, which the report a.html writes as well"},
              {head + "results = a.html\npage = ./a.html\n", "'page' is ./a.html, which 'results' writes as well"},
+             {head + "report = a.htm\npage = ./a.htm\n",
+              "'page' is ./a.htm, which the report a.htm writes as well",
+              {"--dry-run"}},
+             {head + "controller.hidden = 8 32\nout = runs/{controller.hidden}-{seed}\n"
+                     "report = rep/hidden-0.{controller.hidden}\n",
+              "some.campaign:6: the report rep/hidden-0.32 writes rep/hidden-0.csv, which the report rep/hidden-0.8 "
+              "writes as well",
+              {"--dry-run"}},
+             {head + "[one]\nreport = a.html\n[two]\nreport = ./a.htm\n",
+              "some.campaign:7: the report ./a.htm writes ./a.csv, which the report a.html writes as well",
+              {"--dry-run"}},
+             {head + "[one]\nreport = a.html\n[two]\nreport = a.heatmap.html\n",
+              "some.campaign:7: the report a.heatmap.html writes a.heatmap.csv, which the report a.html writes as well",
+              {"--dry-run"}},
+             {head + "[one]\nreport = a.html\n[two]\nreport = ./a.html\n",
+              "some.campaign:7: the report ./a.html writes ./a.html, which the report a.html writes as well",
+              {"--dry-run"}},
              {"programs = fff\ntasks = t_maze\nseeds = 1\n",
               "some.campaign:1: unknown program 'fff'; did you mean 'ff'?"},
              {"programs = report\ntasks = t_maze\nseeds = 1\n", "some.campaign:1: unknown program 'report'"},
@@ -381,6 +399,46 @@ TEST_CASE("a table of results names what varies, and has a row of a run that was
     CHECK(text_of(place / "kept.csv") == kept);
 }
 
+TEST_CASE("rows of a kept table that this call does not have stay in it") {
+    const workplace place(small("seeds = 1\nlearner.discount = 0.5 0.75\nsteps = 640\n", "{learner.discount}"));
+    REQUIRE(place.run({"--jobs", "1"}).code == 0);
+    REQUIRE(place.run({"--report", "--into", "kept.csv"}).code == 0);
+    const std::string kept = text_of(place / "kept.csv");
+    CHECK(has(kept, "\nff,t_maze,1,0.75,train,"));
+    // Of one value alone: the column of the kept table says which rows are meant.
+    REQUIRE(place.run({"learner.discount=0.5", "out=runs/0.5", "--report", "--into", "kept.csv"}).code == 0);
+    CHECK(text_of(place / "kept.csv") == kept);
+    // Two runs that this call cannot tell apart.
+    std::string twice = kept;
+    const auto steps = twice.find("\nff,t_maze,1,0.5,train,"), end = twice.find('\n', steps + 1);
+    std::string longer = twice.substr(steps, end - steps);
+    longer.replace(longer.find(",640,"), 5, ",960,");
+    twice.insert(end, longer);
+    engram::write_file(place / "kept.csv", twice);
+    const outcome f = place.run({"learner.discount=0.5", "out=runs/0.5", "--report", "--into", "kept.csv"});
+    CHECK(f.code == 2);
+    CHECK(has(f.err,
+              "kept.csv: has runs of 640 and of 960 steps as 'ff t_maze 1  0.5', and this campaign would put one in"));
+    CHECK(text_of(place / "kept.csv") == twice);
+}
+
+TEST_CASE("campaigns that add to one table at once lose no row") {
+    const workplace place(small("seeds = 1 2 3 4 5 6\nsteps = 640\n", "{seed}"));
+    REQUIRE(place.run({"--jobs", "2"}).code == 0);
+    for (int tries = 0; tries < 3; ++tries) {
+        std::filesystem::remove(place / "kept.csv");
+        std::vector<std::unique_ptr<program>> all;
+        for (const std::string seed : {"1", "2", "3", "4", "5", "6"})
+            all.push_back(std::make_unique<program>(
+                "campaign",
+                std::vector<std::string>{"some.campaign", "seeds=" + seed, "--report", "--into", "kept.csv"},
+                place.path));
+        for (const auto& one : all) CHECK(one->end() == 0);
+        for (const std::string seed : {"1", "2", "3", "4", "5", "6"})
+            CHECK(has(text_of(place / "kept.csv"), "\nff,t_maze," + seed + ",train,"));
+    }
+}
+
 TEST_CASE("a run begins with the weights of one before it, once that is finished") {
     const workplace place(
         small("seeds = 1 2\nsteps = 2000\n"
@@ -396,4 +454,35 @@ TEST_CASE("a run begins with the weights of one before it, once that is finished
         CHECK(engram::read_json(place / ("runs/second-" + seed + "/config.json")).at("weights") ==
               "runs/first-" + seed);
     }
+}
+
+TEST_CASE("a summary of the wrong shape is refused with its name, and a score that was not finite is a dash") {
+    const workplace place(small("seeds = 1\nsteps = 640\n"));
+    REQUIRE(place.run().code == 0);
+    const std::string path = place / "runs/t_maze-1/summary.json";
+    const engram::json whole = engram::read_json(path);
+    const auto with = [&](const char* key, const engram::json& value) {
+        engram::json changed = whole;
+        changed[key] = value;
+        return changed;
+    };
+    for (const auto& [content, part] : std::vector<std::pair<engram::json, std::string>>{
+             {engram::json::array(), "expected an object"},
+             {with("finished", "yes"), "'finished' must be true or false, got \"yes\""},
+             {with("levels", 3), "'levels' must be an object from level name to result"},
+             {with("levels", {{"train", 3}}), "level 'train' must be an object"}}) {
+        engram::write_json(path, content);
+        for (const auto& words : std::vector<std::vector<std::string>>{{"--status"}, {"--dry-run"}, {}}) {
+            const outcome f = place.run(words);
+            CHECK(f.code == 2);
+            CHECK(f.out.empty());
+            CHECK(f.err == "engram-campaign: runs/t_maze-1/summary.json: " + part + "\n");
+        }
+    }
+    engram::json unknown = whole;
+    unknown["levels"]["train"]["mean"] = nullptr;
+    engram::write_json(path, unknown);
+    const outcome f = place.run({"--status"});
+    CHECK(f.code == 0);
+    CHECK(has(f.out, ": train -, holdout_extrapolate "));
 }

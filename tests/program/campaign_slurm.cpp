@@ -28,7 +28,7 @@ struct cluster : workplace {
     explicit cluster(const std::string& lines) : workplace(lines), usual_(std::getenv("PATH")) {
         std::filesystem::create_directory(slurm());
         ::setenv("SLURM_FOLDER", slurm().c_str(), 1);
-        ::setenv("PATH", (tools + ":" + usual_).c_str(), 1);
+        ::setenv("PATH", ((*this / "bin") + ":" + tools + ":" + usual_).c_str(), 1);
     }
     ~cluster() {
         release();
@@ -44,6 +44,21 @@ struct cluster : workplace {
     std::string state(const std::string& job) const { return text_of(slurm(job)); }
     void hold() const { engram::write_file(slurm("hold"), ""); }
     void release() const { std::filesystem::remove(slurm("hold")); }
+    /// Lines of a shell that this program of Slurm's goes through first.
+    void precede(const std::string& name, const std::string& lines) const {
+        std::filesystem::create_directory(*this / "bin");
+        const std::string file = *this / ("bin/" + name);
+        engram::write_file(file, "#!/bin/sh\n" + lines + "exec " + tools + "/" + name + " \"$@\"\n");
+        std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    }
+    /// The first call of this program of Slurm's waits (`is_asked`) until `answer` is called.
+    void hold_first(const std::string& name) const {
+        precede(name,
+                "waits() { [ -d \"$SLURM_FOLDER\" ] && [ ! -e \"$SLURM_FOLDER/answer\" ]; }\n"
+                "if mkdir \"$SLURM_FOLDER/asked\" 2> /dev/null; then while waits; do sleep 0.05; done; fi\n");
+    }
+    bool is_asked() const { return std::filesystem::exists(slurm("asked")); }
+    void answer() const { engram::write_file(slurm("answer"), ""); }
     bool trains(const std::string& run) const {
         return lines_with(text_of(*this / ("runs/" + run + "/metrics.csv")), "\n") > 5;
     }
@@ -127,6 +142,61 @@ TEST_CASE("what waits in the queue is queued once, by whoever asks") {
         CHECK(lines_with(place.log(run), "+ engram-ff train ") == 1);
     }
     CHECK(in_time([&] { return place.state("102_0") == "COMPLETED\n"; }));
+}
+
+TEST_CASE("what somebody else queues while sbatch or squeue takes its time is left to it") {
+    const std::vector<std::string> words{"--slurm", "--detach"};
+    {  // The first of two arrays.
+        const cluster place(
+            small("seeds = 1\nsteps = 2000\n[a]\nslurm = --mem=1G\n[b]\nslurm = --mem=2G\n", "{section}"));
+        place.hold();
+        place.hold_first("sbatch");
+        const program slow = place.start(words);
+        REQUIRE(in_time([&] { return place.is_asked(); }));
+        const outcome f = place.run(words);
+        CHECK(f.code == 0);
+        CHECK(has(f.out, "elsewhere runs/a: somebody else runs it\nqueued    1 run as job 101: runs/b\n"));
+        place.answer();
+        CHECK(slow.end() == 0);
+        CHECK(has(slow.out(), "queued    1 run as job 102: runs/a\nqueued    runs/b (job 101_0)\n"));
+        CHECK(has(slow.out(), "some.campaign: 0 of 2 done, 2 queued"));
+        CHECK(lines_with(place.calls(), "\n") == 2);
+        CHECK(text_of(place / "runs/b/slurm.txt") == "101_0\n");
+        place.release();
+        CHECK(place.run({"--slurm"}).code == 0);
+        CHECK(lines_with(place.calls(), "\n") == 2);
+    }
+    // A question of an older job.
+    const cluster place(small("seeds = 1\nsteps = 2000\n"));
+    place.hold();
+    REQUIRE(place.run(words).code == 0);
+    place.hold_first("squeue");
+    const program slow = place.start({"--slurm", "--detach", "seeds=1 2"});
+    REQUIRE(in_time([&] { return place.is_asked(); }));
+    CHECK(has(place.run({"--slurm", "--detach", "seeds=1 2"}).out, "queued    1 run as job 102: runs/t_maze-2\n"));
+    place.answer();
+    CHECK(slow.end() == 0);
+    CHECK(has(slow.out(), "queued    runs/t_maze-2 (job 102_0)\n"));
+    CHECK(lines_with(place.calls(), "\n") == 2);
+    place.release();
+    CHECK(place.run({"--slurm", "seeds=1 2"}).code == 0);
+    CHECK(lines_with(place.calls(), "\n") == 2);
+}
+
+TEST_CASE("where sbatch fails while runs are followed it is told once and asked again") {
+    const cluster place(small("seeds = 1\nsteps = 2000\n[first]\n[second]\nweights = runs/first\n", "{section}"));
+    place.precede("sbatch",
+                  "echo >> \"$SLURM_FOLDER/tries\"\ncase $(wc -l < \"$SLURM_FOLDER/tries\") in\n"
+                  "2 | 3) echo 'sbatch: error: Batch job submission failed: Socket timed out' >&2; exit 1 ;;\nesac\n");
+    const outcome f = place.run({"--slurm"});
+    INFO(f.out);
+    CHECK(f.code == 0);
+    CHECK(f.err == "engram-campaign: sbatch: Batch job submission failed: Socket timed out; trying again\n");
+    CHECK(lines_with(text_of(place.slurm("tries")), "\n") == 4);
+    CHECK(lines_with(place.calls(), "\n") == 2);
+    CHECK(has(f.out, "queued    1 run as job 102: runs/second\n"));
+    CHECK(has(f.out, "finished  runs/second"));
+    CHECK(has(f.out, "some.campaign: 2 of 2 done\n"));
 }
 
 TEST_CASE("Ctrl-C leaves the jobs to Slurm, which knows them by the next call") {
@@ -287,6 +357,7 @@ TEST_CASE("what Slurm refuses, lacks or does not say is one sentence") {
                        "sbatch: error: Batch job submission failed: Invalid partition name specified\n");
     refused(place.run({"--slurm", "slurm=--partition=shrot"}),
             "engram-campaign: sbatch: Batch job submission failed: Invalid partition name specified\n");
+    refused(place.run({"--slurm", "--detach"}), "Invalid partition name specified\n");
     CHECK(!engram::exists_on_disk(place / "runs/t_maze-1/slurm.txt"));
     std::filesystem::remove(place.slurm("refuse"));
     // Where Slurm does not answer nobody knows whether it has a run.

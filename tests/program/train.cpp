@@ -150,6 +150,38 @@ TEST_CASE("a killed run that is resumed ends as one that was never killed, bit f
     }
 }
 
+TEST_CASE("a new run has a shard a thread, and a single one where rows of a batch meet") {
+    const temporary_folder folder;
+    const auto shards = [&](std::vector<std::string> more) {
+        more.insert(more.end(), {"--threads", "2", "--dry-run"});
+        const finished f = run(short_training(folder / "asked", more));
+        REQUIRE(f.code == 0);
+        return engram::parse_json(f.out, "the configuration")["settings"]["rollout"]["shards"].get<int>();
+    };
+    std::vector<std::string> meeting{"--learner.standardise", "true"};
+    CHECK(shards({}) == 2);
+    CHECK(shards(meeting) == 1);
+    meeting.insert(meeting.end(), {"--threads", "2", "--steps", "1200"});
+    CHECK(run(short_training(folder / "one", meeting)).code == 0);
+    meeting.insert(meeting.end(), {"--rollout.shards", "2"});
+    const finished refused = run(short_training(folder / "two", meeting));
+    CHECK(refused.code == 2);
+    CHECK(has(refused.err, "rows of the batch meet in it, so the batch cannot be split; expected a single shard"));
+}
+
+TEST_CASE("several passes over an unroll are refused in asynchronous training, by a dry run too") {
+    const temporary_folder folder;
+    for (const char* more : {"--dry-run", "--quiet"}) {
+        const finished f =
+            run(short_training(folder / "run", {"--mode", "asynchronous", "--rollout.epochs", "2", more}));
+        CHECK(f.code == 2);
+        CHECK(has(f.err,
+                  "rollout: 2 epochs of 1 minibatches, but asynchronous training learns once from every unroll; "
+                  "expected rollout.epochs=1 and rollout.minibatches=1"));
+        CHECK(!exists(folder / "run"));
+    }
+}
+
 TEST_CASE("a finished run goes on when more steps are asked for") {
     const temporary_folder folder;
     REQUIRE(run(short_training(folder / "whole", {"--steps", "4800"})).code == 0);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <engram/task/plugged.hpp>
 #include <engram/train/unroll.hpp>
 
 #include "small_agent.hpp"
@@ -85,6 +86,41 @@ TEST_CASE("the last reward of a cut episode has the value of what was seen last,
     // The next episode is entered alike however the last one ended.
     seen.step(), unseen.step();
     CHECK(seen.value()[1] == unseen.value()[1]);
+}
+
+namespace {
+
+/// Three steps an episode, the last of which is the end of every other one and a cut of the rest.
+struct timed {
+    static constexpr own_task specification{
+        .name = "timed", .observation = {1, 1, 2}, .actions = 2, .longest_episode = 3, .maximum_reward = 3};
+    int time, number;
+    void reset(philox&) { time = 0, ++number; }
+    outcome step(int) {
+        const bool last = ++time == 3;
+        return {1, last, last && number % 2 == 0};
+    }
+    void observe(float* numbers) const { numbers[0] = static_cast<float>(time), numbers[1] = 7; }
+};
+
+}  // namespace
+
+TEST_CASE("an environment of one's own may cut an episode: what it showed then is kept for one step") {
+    batch_of<plugged<timed>> rows("train", 2, 1, 0, {}, nullptr);
+    int cuts = 0;
+    for (int t = 1; t <= 12; ++t)
+        for (const int row : {0, 1}) {
+            const outcome got = rows.step(row, 0);
+            CHECK(got.done == (t % 3 == 0));
+            float seen[2] = {-1, -1};
+            CHECK(rows.observe_last(row, seen) == got.interrupted);
+            CHECK(seen[0] == (got.interrupted ? 3 : -1));
+            CHECK(seen[1] == (got.interrupted ? 7 : -1));
+            rows.observe(row, seen);
+            CHECK(seen[0] == static_cast<float>(t % 3));
+            cuts += got.interrupted ? 1 : 0;
+        }
+    CHECK(cuts == 4);
 }
 
 TEST_CASE("who begins anew forgets what was loaded of an episode") {

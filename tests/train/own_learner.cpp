@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -87,10 +88,16 @@ public:
     using real = typename Backend::real;
     static constexpr const char* mode = "logged";
 
+    /// `agent` and `log` must outlive it.
     logged_update(const engram::loop_settings& loop, const engram::traced_agent<Backend>& agent,
                   const std::vector<logged_episode>& log, int steps, int batch, int shards,
                   const engram::optimiser_settings& o)
         : agent_(&agent), log_(&log), steps_(steps), batch_(batch), seed_(loop.seed), optimiser_(o) {
+        engram::require(!log.empty(), "log: it has no episode");
+        for (const auto& e : log)
+            engram::require(std::min(e.seen.size(), e.done.size()) >= static_cast<std::size_t>(steps),
+                            "log: an episode of ", e.seen.size(), " frames and ", e.done.size(),
+                            " actions, expected at least ", steps);
         mine_ = loop.mine(loop.count(shards, "shards", batch, "rows"));
         for (int i = mine_.first; i < mine_.last; ++i) {
             const int first = engram::first_row(i, mine_.all, batch);
@@ -224,6 +231,15 @@ TEST_CASE("the own Update clones what needs memory, and without memory it cannot
     CHECK(loss_after<lstm>(300) < 0.05);
     const double forgets = loss_after<feed_forward>(300);  // a coin at the last step: log 2, if the others were free
     CHECK(forgets > 0.6);
+}
+
+TEST_CASE("a log that is too short is refused") {
+    const auto model = trace<lstm, cpu<float>>();
+    const auto on = [&](const std::vector<own::logged_episode>& log, int steps) {
+        training_loop<own::logged_update<cpu<float>>>({.seed = 1}, model, log, steps, 4, 1, optimiser_settings{});
+    };
+    CHECK_THROWS_WITH(on({}, 4), "log: it has no episode");
+    CHECK_THROWS_WITH(on(log_of(2), 5), "log: an episode of 4 frames and 4 actions, expected at least 5");
 }
 
 TEST_CASE("the own Update keeps the laws of Updates") {

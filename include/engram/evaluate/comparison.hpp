@@ -43,6 +43,15 @@ struct ablation_comparison {
     std::vector<const run_record*> runs;
     std::vector<std::optional<level_comparison>> levels = {};  // as task_comparison::levels
     std::optional<statistic> gap = {}, score = {};
+
+    /// How many seeds the scores are of: "3", or "1 of 3" while others have not been judged.
+    std::string seeds() const {
+        std::size_t judged = 0;
+        for (const auto& level : levels)
+            if (level) judged = std::max(judged, static_cast<std::size_t>(level->reward.count));
+        const std::string all = std::to_string(runs.size());
+        return judged == 0 || judged >= runs.size() ? all : std::to_string(judged) + " of " + all;
+    }
 };
 
 struct task_comparison {

@@ -61,7 +61,7 @@ inline std::string comparison_text(const task_comparison& task) {
                             : significant(s.mean, 4) + " +- " + significant(s.standard_error, 2);
     };
     for (const auto& a : task.ablations) {
-        auto& row = rows.emplace_back(std::vector<std::string>{a.ablation, std::to_string(a.runs.size())});
+        auto& row = rows.emplace_back(std::vector<std::string>{a.ablation, a.seeds()});
         for (const auto i : levels) row.push_back(a.levels[i] ? cell(a.levels[i]->shown()) : "-");
         if (gap) row.push_back(a.gap ? cell(*a.gap) : "-");
         for (const auto& m : measures) {

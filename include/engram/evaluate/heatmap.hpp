@@ -162,7 +162,7 @@ inline std::vector<heat_map> measured_heat_maps(const std::vector<run_record>& r
                     bool after = false;
                     for (std::size_t r = 0; r < runs.size(); ++r) {
                         if (runs[r].ablation != name || suite_index(runs[r].task) != task ||
-                            runs[r].fidelity() != fidelity || !scores[r].score[level])
+                            runs[r].fidelity() != fidelity || !scores[r].score[level] || is_repeated(runs, r))
                             continue;
                         values.push_back(*scores[r].score[level]), errors.push_back(scores[r].error[level]);
                         after = after || scores[r].after_training[level];

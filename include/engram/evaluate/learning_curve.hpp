@@ -104,7 +104,10 @@ inline curve_band band_of_runs(const std::vector<const run_record*>& runs, std::
     curve_band out;
     if (curves.empty()) return out;
     double from = 0, to = std::numeric_limits<double>::infinity();
-    for (const auto& c : curves) from = std::max(from, c.x.front()), to = std::min(to, c.x.back());
+    for (const auto& c : curves) from = std::max(from, c.x.front());
+    // A seed that has not come to where the others begin has no part in the band yet.
+    std::erase_if(curves, [&](const auto& c) { return c.x.back() < from; });
+    for (const auto& c : curves) to = std::min(to, c.x.back());
     for (const double g : grid) {
         if (g < from || g > to) continue;
         std::vector<double> at;

@@ -6,6 +6,8 @@
 //
 //   {"level", "ablation", "trials": [{"trial", "stimulus", "repeat", "answer", "action", "correct",
 //     "image": PNG in base64, "read": [{"when": trial, "weight"}, ...]}, ...]}
+//
+// At paper fidelity no action is the answer, and "action" is null.
 
 #include <algorithm>
 #include <cmath>
@@ -165,9 +167,11 @@ inline retrieval_figures retrieval_summary(const retrieval_episode& episode) {
         if (trial.correct) ++(trial.repeat ? out.repeats_correct : out.first_correct);
         if (!trial.repeat || trial.read.empty()) continue;
         ++reading;
-        for (const auto& read : trial.read)
-            if (episode.trials[static_cast<std::size_t>(read.position)].stimulus == trial.stimulus)
-                share += read.weight;
+        // A trial of several steps reads what it wrote itself, too.
+        for (const auto& read : trial.read) {
+            const auto at = static_cast<std::size_t>(read.position);
+            if (at < i && episode.trials[at].stimulus == trial.stimulus) share += read.weight;
+        }
         const auto same = std::count_if(episode.trials.begin(), episode.trials.begin() + static_cast<std::ptrdiff_t>(i),
                                         [&](const auto& earlier) { return earlier.stimulus == trial.stimulus; });
         if (i > 0) uniform += static_cast<double>(same) / static_cast<double>(i);

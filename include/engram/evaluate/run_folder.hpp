@@ -247,4 +247,13 @@ inline run_record read_run(const std::string& folder) {
     return run;
 }
 
+/// Whether a run before the `at`-th one is the same: of its task, fidelity, preset and agent, with its seed.
+inline bool is_repeated(const std::vector<run_record>& runs, std::size_t at) {
+    const run_record& run = runs[at];
+    return run.seed && std::any_of(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(at), [&](const auto& r) {
+               return r.seed == run.seed && r.ablation == run.ablation && r.task == run.task &&
+                      r.preset == run.preset && r.fidelity() == run.fidelity();
+           });
+}
+
 }  // namespace engram

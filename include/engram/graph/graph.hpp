@@ -348,6 +348,10 @@ public:
     const value_info& info(const view& v) const { return value(v.value); }
     const std::vector<value_info>& values() const { return values_; }
     const std::vector<std::unique_ptr<operation<Backend>>>& operations() const { return operations_; }
+    /// Whether rows of different batch entries meet, so that a batch has to stay in one shard.
+    bool mixes_batch() const {
+        return std::any_of(operations_.begin(), operations_.end(), [](const auto& op) { return op->mixes_batch; });
+    }
     const std::vector<std::vector<carried_state>>& scans() const { return scans_; }
     const std::vector<resource_description>& resources() const { return resources_; }
     const std::vector<int>& wanted_gradients() const { return wanted_; }

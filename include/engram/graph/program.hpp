@@ -29,8 +29,9 @@ public:
     using real = typename Backend::real;
     using variable = var<Backend>;
 
-    /// Plans and binds `g` for the given sizes. `outputs` are kept alive besides losses and resources. The store may be
-    /// another copy of the graph's own, with the same entries.
+    /// Plans and binds `g`, which must outlive the program, for the given sizes. `outputs` are kept alive besides losses
+    /// and resources. The store may be another copy of the graph's own, with the same entries. Throws where there are
+    /// no steps or no rows, and for a part of a batch whose rows meet.
     program(const graph<Backend>& g, std::shared_ptr<parameters<real>> store, const plan_options& options,
             const std::vector<variable>& outputs = {})
         : graph_(g),
@@ -51,6 +52,7 @@ public:
     program(const program&) = delete;
     program& operator=(const program&) = delete;
 
+    /// All steps, from the inputs and from the states as they were carried.
     void forward() {
         begin_forward();
         replay(0, [this] { sweep_forward(untimed{}); });
@@ -61,8 +63,8 @@ public:
         require(options_.gradients, "backward: this program was planned without gradients");
         replay(1, [this] { sweep_backward(untimed{}); });
     }
-    /// Makes a NaN of every gradient that backward() stores, so that whoever reads what nobody gave is found. On a device
-    /// nothing happens.
+    /// Makes a NaN of every gradient that backward() stores, so that whoever reads what nobody gave is found. On a
+    /// device nothing happens.
     void spoil_gradients() {
         if constexpr (!device_backend<Backend>)
             std::fill(arena_.begin() + (layout_.cleared_first + layout_.cleared_count), arena_.end(),
@@ -121,21 +123,23 @@ public:
     const plan_options& options() const { return options_; }
     const engram::plan& planned() const { return plan_; }
 
-    /// Buffer of an input, to be filled before forward(): [T, B, F] or [B, F], dense.
+    /// Buffer of an input, to be filled before forward(): [T, B, F] or [B, F], dense. Throws for a name that is no input,
+    /// or one that this plan does not read (has_input).
     std::span<real> input(const std::string& name) { return find_buffer(name, value_info::origin::input, "input"); }
     bool has_input(const std::string& name) const {
         for (std::size_t v = 0; v < graph_.values().size(); ++v)
             if (graph_.values()[v].name == name && is_input(static_cast<int>(v))) return layout_.used[v];
         return false;
     }
-    /// Values of any variable that this plan computes.
+    /// Values of a variable: those of row b at step t are the `.width` numbers from `.at(t) + b * .stride` on. Throws
+    /// where this plan does not compute it.
     operand<const real> output(const variable& v) const {
         require(layout_.used[static_cast<std::size_t>(v.value)], "output: '", graph_.info(v).name,
                 "' is not computed by this plan; name it among the outputs");
         return const_cast<program*>(this)->shown(v, false);
     }
-    /// Gradient of an input, or of one of the outputs, after backward(); null when it has none. Other gradients share
-    /// memory, and are gone by then.
+    /// Gradient of an input, or of one of the outputs, after backward(), laid out as output() is; null when it has none.
+    /// Throws for other variables, whose gradients share memory and are gone by then.
     operand<const real> gradient_of(const variable& v) const {
         require(plan_.looked_up[static_cast<std::size_t>(v.value)] < 0, "gradient_of: '", graph_.info(v).name,
                 "' is not written out by this plan; name it among the outputs");
@@ -145,7 +149,7 @@ public:
         return const_cast<program*>(this)->shown(v, true);
     }
 
-    /// A persistent state as the next forward() will enter with it: [B, F].
+    /// A persistent state as the next forward() will enter with it: [B, F]. Throws for an unknown name (state_names).
     std::span<real> state(const std::string& name) {
         return find_buffer(name, value_info::origin::persistent, "state");
     }

@@ -47,7 +47,7 @@ void program<Backend>::refuse_sharded_mixing() const {
     for (std::size_t i = 0; i < plan_.live.size(); ++i)
         if (plan_.live[i] && graph_.operations()[i]->mixes_batch)
             fail(graph_.operations()[i]->name,
-                 ": mixes rows of the batch, so the batch cannot be split over threads; use one");
+                 ": rows of the batch meet in it, so the batch cannot be split; expected a single shard");
 }
 
 template <class Backend>

@@ -50,7 +50,7 @@ struct ppo {
         double clip = 0.1;                // c, how far the ratio may leave 1
         double value_cost = 1;            // weight of half the squared error of the value
         double entropy_cost = 0.01;       // weight of the negative entropy
-        bool standardise = false;         // advantages of a minibatch with mean 0 and variance 1
+        bool standardise = false;         // advantages of a minibatch with mean 0 and variance 1: one shard
         double divergence_cost = 0;       // beta, of how far the policy has gone from the behaviour's; 0: without
         double divergence_target = 0.01;  // nats
         std::vector<int> head_layers{};   // widths of the layers with ReLU that either head has before it

@@ -7,6 +7,9 @@
 //   recomputed; d_j = |q - k_j|^2,  w_j = 1 / (epsilon + d_j) normalised,  m_t = sum_j w_j v_j;  then p <- x_t, v <-
 //   h_t (constants)
 //
+// Shapes: q and k [T, B, key], v as wide as `values` says, m [T, B, V]; the ring [B, N, X + H] is no state that has a
+// gradient.
+//
 // Jumpy backpropagation reaches W_k through the recomputed keys; without it (`fifo_knn_no_jumpy`) the cached keys are
 // used and W_k stays as it was drawn. Ties go to the lower slot; with fewer than K entries all are used, with none m =
 // 0.
@@ -31,7 +34,7 @@ struct fifo_knn_settings {
     int neighbours = 10;            // K, slots that a read mixes
     int key = 128;                  // columns of keys and queries
     memory_values values = "held";  // held, observed or all: what of a write is read
-    double epsilon = 1e-3;          // added to squared distances: larger weights neighbours more alike
+    double epsilon = 1e-3;          // added to squared distances: the larger, the more alike all K weigh
     bool tied_start = true;         // W_q starts as W_k, blind to h
 
     void check() const {

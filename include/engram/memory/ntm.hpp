@@ -3,9 +3,9 @@
 
 // The memory of a Neural Turing Machine (facts 4.4).
 //
-//   [key, a head's six numbers] = read map, for each of R read heads
-//   [key, erase, add, a head's six numbers] = write map, for each of H write heads
-//   w = address(cos(key, M), the six numbers, w_{t-1})                    kernels/ntm_address.hpp
+//   [key, strength, gate, three shifts, sharpening] = read map, for each of R read heads
+//   [key, erase, add, strength, gate, three shifts, sharpening] = write map, for each of H write heads
+//   w = address(cos(key, M), those six numbers, w_{t-1})                  kernels/ntm_address.hpp
 //   read   r = sum_i w_i M_i,   context = [r_1, ..., r_R]
 //   write  M_i <- M_i * prod_h (1 - w_hi sigma(erase_h)) + sum_h w_hi add_h
 //

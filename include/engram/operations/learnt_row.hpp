@@ -11,7 +11,7 @@
 
 namespace engram {
 
-/// One whatever there is.
+/// 1 for any x, NaN included.
 struct always_one {
     constexpr auto operator()(auto x) const { return select(x > 0, 1, 1); }
 };

@@ -82,6 +82,8 @@ public:
     void be_patient(const arguments& a);
     /// Joins that world, if there is one, and makes it a task of the registry; shapes are known from then on.
     void join();
+    /// What the task shows and accepts; of a world elsewhere once it was joined.
+    task_shape shape() const;
     /// Where a setting's value comes from: default, preset, task (the preset's for this task) or --set.
     std::string origin_of(const std::string& setting) const;
 

@@ -69,7 +69,7 @@ bool evaluate_levels(prepared_sequences& run, const std::vector<std::string>& le
 /// One episode with what the memory read, where the agent has one that tells and the task has trials.
 bool record_retrieval(const prepared_run& run, const std::string& ablation, std::uint64_t seed,
                       const std::string& path);
-/// The table of levels of a summary.
+/// The table of levels of a summary; "-" for a number that is not finite, which the file has as null.
 std::string level_table(const json& summary);
 
 }  // namespace engram

@@ -13,6 +13,7 @@
 // first_stream + i of the seed, so splitting rows over batches or threads changes no episode. A finished episode is
 // followed by a fresh one within `step`: what is observed after `done` is the first observation of the next episode.
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +33,9 @@
 
 namespace engram {
 
-/// What one step gave: the reward of the action, whether it ended the episode, and whether the episode was cut there
-/// from without, so that what was seen last is worth what was to come.
+/// What one step gave: the reward of the action, whether it ended the episode, and whether that end was a cut from
+/// without (a limit of time that the agent is not told of; only together with `done`). To the last reward of a cut
+/// episode training adds the discounted value of what was seen last (batch_environment::observe_last).
 struct outcome {
     float reward = 0;
     bool done = false;
@@ -205,7 +207,8 @@ public:
     virtual outcome step(int row, int action) = 0;
     /// Says ahead which action step() will be called with; a world that is elsewhere sets to work.
     virtual void announce(int, int) {}
-    /// Writes what was seen last of an episode that the last step of the row interrupted; false where that is unknown.
+    /// Writes what was seen last of an episode that the last step of the row interrupted; false where that is unknown:
+    /// then the reward of that step is replaced by the value expected before it, and teaches nothing.
     virtual bool observe_last(int, float*) const { return false; }
     /// Whether state() is all that an episode goes on from. Otherwise a run that is resumed begins new ones.
     virtual bool resumes() const { return true; }
@@ -228,6 +231,7 @@ public:
         require(count > 0, info_.name, ": a batch needs at least one environment, not ", count);
         const E fresh = E::make(info_.level(level).name, options, stimuli_.get());
         rows_.assign(static_cast<std::size_t>(count), fresh);
+        last_.resize(rows_.size());
         for (int i = 0; i < count; ++i)
             row(i).random = philox(seed, stream_id("environment", first_stream + static_cast<std::uint32_t>(i)));
         reset(0, count);
@@ -250,8 +254,21 @@ public:
         require(action >= 0 && action < info_.actions, info_.name, ": action ", action,
                 " is out of range; expected 0 to ", info_.actions - 1);
         const outcome result = row(i).step(action);
-        if (result.done) row(i).reset();
+        auto& last = last_[static_cast<std::size_t>(i)];
+        last.clear();
+        if (!result.done) return result;
+        if (result.interrupted) {
+            last.resize(static_cast<std::size_t>(info_.observation.size()));
+            observe(i, last.data());
+        }
+        row(i).reset();
         return result;
+    }
+
+    bool observe_last(int i, float* pixels) const override {
+        const auto& last = last_[static_cast<std::size_t>(i)];
+        std::copy(last.begin(), last.end(), pixels);
+        return !last.empty();
     }
 
     std::optional<trial_event> event(int i) const override { return row(i).event(); }
@@ -276,6 +293,7 @@ private:
     task_info info_;
     std::shared_ptr<const stimulus_set> stimuli_;
     std::vector<E> rows_;
+    std::vector<std::vector<float>> last_;  // seen last of an episode that was just interrupted
 };
 
 }  // namespace engram

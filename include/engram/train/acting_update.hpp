@@ -40,6 +40,12 @@ struct rollout_settings {
                 " environments do not divide into ", minibatches, " equal minibatches");
         require(shards >= 0, "rollout.shards: expected zero (as many as threads) or more, got ", shards);
     }
+    /// Throws where asynchronous training, which learns once from every unroll, is asked for more.
+    void check_asynchronous() const {
+        require(epochs == 1 && minibatches == 1, "rollout: ", epochs, " epochs of ", minibatches,
+                " minibatches, but asynchronous training learns once from every unroll; expected rollout.epochs=1 and "
+                "rollout.minibatches=1");
+    }
     /// Environments of a minibatch.
     int part() const { return environments / minibatches; }
 };

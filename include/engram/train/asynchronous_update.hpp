@@ -85,8 +85,7 @@ public:
           weights_(agent.store->flat()),
           actors_(queue_, weights_) {
         require(!device_backend<Backend> || !loop.others, "processes act apart on the host alone, not on a device");
-        require(s.rollout.epochs == 1 && s.rollout.minibatches == 1, "rollout: ", s.rollout.epochs, " epochs of ",
-                s.rollout.minibatches, " minibatches, but asynchronous training learns once from every unroll");
+        s.rollout.check_asynchronous();
         if (const auto& adapted = agent.g->adaptive_weights(); !adapted.empty())
             fail(adapted.front().loss,
                  ": its weight is adapted between passes, but asynchronous training learns once from every unroll");

@@ -19,12 +19,19 @@
 //
 // An iteration lets threads carry shards (by.each_shard), sums over all shards of all processes (by.sum_losses,
 // by.sum), steps the weights (by.step), counts time steps (by.steps) and notes numbers (by.note). Optional members:
-// save(file), check(file) and load(file) for what is no bytes, and save_whole(file) for what every process has the
-// whole of; collect_moments() before any of them, for optimisers of its own; check throws, before anything changes,
-// when the file does not fit, load may, as long as nothing has
-// changed; loaded(by) when all is back; sync_weights(); describe(by) before a window is taken; pause(), held while a
-// checkpoint is made or read. Where one process learns and the others act for it (one_process_learns): role(), and
-// serve(), tell_to_stop() and told_to_stop() as those of `training`.
+//
+//   check(file)               throws, before anything changes, when a checkpoint does not fit
+//   save(file), load(file)    what is no bytes; load may throw as long as it has changed nothing
+//   save_whole(file)          what every process has the whole of
+//   collect_moments()         before any of them, for optimisers of its own
+//   loaded(by)                all is back
+//   sync_weights()            the newest weights are to be in the store
+//   describe(by)              before a window is taken
+//   pause()                   held while a checkpoint is made or read
+//   updates()                 of its further optimisers, which count as well
+//   every_process_does_all    a static member: each process carries every shard
+//   role(), serve(), tell_to_stop(), told_to_stop()
+//                             as those of `training`, where one process learns and others act (one_process_learns)
 //
 // An iteration takes subnormal numbers for zero, in all its threads, and leaves the caller's mode as it was.
 //
@@ -75,7 +82,7 @@ struct training_window {
 struct loop_settings {
     std::uint64_t seed = 0;
     int threads = 1;
-    std::int64_t total_steps = 0;  // of the run, for the schedule of the learning rate; 0: without end
+    std::int64_t total_steps = 0;  // of the run, for the schedule of the learning rate; 0: it stays
     processes* others = nullptr;   // that train the same model; null: this one is alone
 
     int process_count() const { return others ? others->count() : 1; }
@@ -197,6 +204,7 @@ public:
     /// Of the weights.
     virtual std::int64_t updates() const = 0;
     virtual std::vector<std::string> loss_names() const = 0;
+    /// The numbers since it was last called.
     virtual training_window take_window() = 0;
     /// The newest weights are in the store; on a device they are elsewhere while it trains.
     virtual void sync_weights() = 0;
