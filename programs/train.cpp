@@ -122,6 +122,10 @@ void settle_shards(configuration& config) {
     if (shards != 0 || config.mode != "synchronous" || carried < 1 || carried > rows) return;
     const bool unknown = config.elsewhere && !config.joined;
     const bool whole = carried > 1 && !unknown && config.model().trace(config.shape(), 1).g->mixes_batch();
+    require(
+        !whole || !config.others, config.others ? config.others->count() : 1,
+        " processes, but rows of a batch meet in this model (standardised advantages, statistics of a batch), so one "
+        "process alone can train it");
     shards = whole ? 1 : static_cast<int>(carried);
 }
 

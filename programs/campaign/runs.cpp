@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +16,6 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <memory>
 
 #include <fmt/format.h>
 
@@ -296,17 +296,14 @@ constexpr const char* said_of_run[] = {"level",  "unit",       "episodes",  "rew
                                        "random", "maximum",    "steps",     "seconds",   "processor_seconds",
                                        "mmer",   "parameters", "read_same", "read_alike"};
 
-/// A flag or setting of a run by the name of its column; nothing where the run has none of that name.
-std::optional<std::string> setting_of(const planned_run& run, const std::string& column) {
-    std::optional<std::string> found;
-    for_each_leaf(run.configuration, [&](const std::string& name, const json& value) {
-        if (name == column || name == "settings." + column) found = json_word(value);
-    });
-    return found;
+/// The value that a run's lines give a flag or setting; null where none does.
+const campaign_line* value_of(const planned_run& run, const std::string& key) {
+    const auto at = std::find_if(run.values.begin(), run.values.end(), [&](auto& v) { return v.key == key; });
+    return at == run.values.end() ? nullptr : &*at;
 }
 
-/// The settings that tell rows apart: those that the campaign varies, then columns of an older table that are settings
-/// of its runs. Steps have a column of their own.
+/// The settings that tell rows apart: those that the campaign varies, then columns of an older table that lines of its
+/// runs name. Steps have a column of their own.
 std::vector<std::string> settings_that_tell(const campaign& all, const std::vector<const planned_run*>& runs,
                                             const std::vector<std::string>& columns) {
     auto telling = all.varied;
@@ -316,7 +313,7 @@ std::vector<std::string> settings_that_tell(const campaign& all, const std::vect
     others.insert(others.end(), telling.begin(), telling.end());
     for (const auto& column : columns)
         if (std::find(others.begin(), others.end(), column) == others.end() &&
-            std::any_of(runs.begin(), runs.end(), [&](auto* run) { return setting_of(*run, column).has_value(); }))
+            std::any_of(runs.begin(), runs.end(), [&](auto* run) { return value_of(*run, column) != nullptr; }))
             telling.push_back(column);
     return telling;
 }
@@ -335,11 +332,8 @@ std::string rows_of(const campaign& all, const std::vector<const planned_run*>& 
         std::string front = csv_cell(run->program) + "," + csv_cell(run->task) + "," + std::to_string(run->seed);
         if (all.has_sections) front += "," + csv_cell(run->section);
         for (const auto& key : telling) {
-            const auto at = std::find_if(run->values.begin(), run->values.end(), [&](auto& v) { return v.key == key; });
-            const bool varies = std::find(all.varied.begin(), all.varied.end(), key) != all.varied.end();
-            front += "," + csv_cell(at != run->values.end() ? at->value
-                                    : varies                ? ""
-                                                            : setting_of(*run, key).value_or(""));
+            const auto* line = value_of(*run, key);
+            front += "," + (line ? csv_cell(line->value) : "");
         }
         const std::string back = "," + cell(*summary, "steps") + "," + cell(*summary, "wall_seconds") + "," +
                                  cell(*summary, "cpu_seconds") + "," + mmer_of(*run) + "," +
@@ -355,6 +349,36 @@ std::string rows_of(const campaign& all, const std::vector<const planned_run*>& 
     }
     return out;
 }
+
+/// Held by one process at a time: whoever adds to the same table waits, so that nobody's rows are lost. Its file is
+/// gone afterwards; a lock on a file that was removed meanwhile is no lock, and is taken again.
+class table_lock {
+public:
+    explicit table_lock(std::string path) : path_(std::move(path)) {
+        for (;;) {
+            file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+            require(file_ >= 0, "cannot make '", path_, "': ", std::strerror(errno));
+            struct stat held, there;
+            const bool locked = ::flock(file_, LOCK_EX) == 0;
+            const int trouble = errno;
+            if (locked && ::fstat(file_, &held) == 0 && ::stat(path_.c_str(), &there) == 0 &&
+                held.st_ino == there.st_ino && held.st_dev == there.st_dev)
+                return;
+            ::close(file_);
+            require(locked || trouble == EINTR, "cannot lock '", path_, "': ", std::strerror(trouble));
+        }
+    }
+    ~table_lock() {
+        ::unlink(path_.c_str());
+        ::close(file_);
+    }
+    table_lock(const table_lock&) = delete;
+    table_lock& operator=(const table_lock&) = delete;
+
+private:
+    std::string path_;
+    int file_ = -1;
+};
 
 void write_table(const std::string& path, const std::string& rows) {
     make_folders(std::filesystem::path(path).parent_path().string());
@@ -379,11 +403,7 @@ int add_results(const campaign& all, const std::string& path) {
         if (finished_summary(run)) runs.push_back(&run);
     const std::string folder = std::filesystem::path(path).parent_path().string();
     make_folders(folder);
-    // Whoever adds to a table of this folder at the same time waits, so that neither's rows are lost.
-    const int lock = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    require(lock >= 0 && ::flock(lock, LOCK_EX) == 0, "cannot lock the folder of '", path, "': ", std::strerror(errno));
-    const auto unlock = [](const int* held) { ::close(*held); };
-    const std::unique_ptr<const int, decltype(unlock)> held(&lock, unlock);
+    const table_lock lock(path + ".lock");
     result_table old;
     if (exists_on_disk(path)) {
         const bytes before = read_file(path);

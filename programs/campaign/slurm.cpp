@@ -357,8 +357,10 @@ private:
             given = ask_slurm(options, mine);
             require(given.code == 0, "sbatch: ", sentence_of(given.text));
             refusal_.clear();
+            refusals_ = 0;
         } catch (const error& problem) {
-            if (!is_patient_) throw;
+            // Slurm may be out of reach for minutes; what it refuses for good ends this call.
+            if (!is_patient_ || ++refusals_ == most_refusals) throw;
             if (refusal_ != problem.what())
                 display_.trouble("engram-campaign: " + std::string(problem.what()) + "; trying again");
             refusal_ = problem.what();
@@ -392,7 +394,9 @@ private:
     campaign_display display_;
     std::string trouble_, refusal_;  // what squeue and sbatch said last, where they failed
     bool is_followed_ = false;
-    bool is_patient_ = false;  // with sbatch, once all that can be queued at first is
+    bool is_patient_ = false;                 // with sbatch, once all that can be queued at first is
+    static constexpr int most_refusals = 20;  // one after the other: ten minutes
+    int refusals_ = 0;
 };
 
 /// Options of sbatch that a file may not give, since the array is made of them.

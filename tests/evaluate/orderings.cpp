@@ -77,6 +77,10 @@ TEST_CASE("a run that is given twice is one seed") {
     CHECK(judge_orderings(runs).at(0).first_seeds == 1);
     CHECK(judge_orderings(runs).at(0).verdict == order::open);
     CHECK(leaders_of(runs).empty());
+    // One that was not judged on the level takes nobody's place.
+    auto judged = runs;
+    judged[0].levels.clear();
+    CHECK(judge_orderings(judged).at(0).first_seeds == 1);
     runs[1].seed = runs[3].seed = 2;
     CHECK(judge_orderings(runs).at(0).first_seeds == 2);
     CHECK(judge_orderings(runs).at(0).verdict == order::first);

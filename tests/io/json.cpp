@@ -4,7 +4,8 @@
 #include <engram/io/json.hpp>
 
 #include <bit>
-#include <filesystem>
+
+#include "temporary.hpp"
 
 using namespace engram;
 
@@ -135,11 +136,11 @@ TEST_CASE("the values below an object come in order, by their dotted names") {
 }
 
 TEST_CASE("files") {
-    const std::string path = (std::filesystem::temp_directory_path() / "engram-json-test.json").string();
+    const temporary_folder folder;
+    const std::string path = folder / "settings.json";
     write_json(path, settings_to_json(sample::settings{}));
     CHECK(read_json(path) == settings_to_json(sample::settings{}));
     write_file(path, std::string_view("{]"));
     const std::string expected = path + ": not valid JSON at byte 2 of 2";
     CHECK_THROWS_WITH_AS(read_json(path), expected.c_str(), error);
-    std::filesystem::remove(path);
 }

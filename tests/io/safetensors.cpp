@@ -5,15 +5,16 @@
 #include <filesystem>
 #include <fstream>
 
+#include "temporary.hpp"
+
 using namespace engram;
 
 namespace {
 
 struct scratch {
+    temporary_folder folder;
     std::string path;
-    explicit scratch(const char* name) : path((std::filesystem::temp_directory_path() / name).string()) { clear(); }
-    ~scratch() { clear(); }
-    void clear() const { std::filesystem::remove_all(path); }
+    explicit scratch(const char* name) : path(folder / name) {}
 };
 
 /// Without the flush to the disk of write_file: the tests below write a thousand damaged files.

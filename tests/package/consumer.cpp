@@ -19,7 +19,8 @@ struct settings {
 ENGRAM_REFLECT(settings, sums, rate);
 
 int main() {
-    const auto place = std::filesystem::temp_directory_path() / "engram-consumer.npy";
+    // In the folder it is started in: several of them run at once.
+    const auto place = std::filesystem::current_path() / "engram-consumer.npy";
     const xt::xarray<float> cube = xt::arange<float>(0, 24).reshape({2, 3, 4});
     engram::write_npy(place.string(), cube);
     const bool same = engram::read_xtensor<float>(place.string()) == cube;

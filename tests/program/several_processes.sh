@@ -24,3 +24,11 @@ case $said in
         exit 77 ;;
 esac
 [ "$status" = 0 ] || fail "a dry run of two processes ended with $status: $said"
+
+status=0
+said=$(launch 2 "$bin/engram-ff_mem" train --task t_maze --set learner.standardise=true --dry-run 2>&1) || status=$?
+case $status-$said in
+    0-*) fail "two processes may train on rows that meet" ;;
+    *"2 processes, but rows of a batch meet in this model"*) ;;
+    *) fail "two processes whose rows meet: $said" ;;
+esac

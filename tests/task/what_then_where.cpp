@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "../io/temporary.hpp"
+
 using namespace engram;
 
 namespace {
@@ -214,7 +216,8 @@ TEST_CASE("ten different digits are built in, of the side of the fidelity") {
 
 TEST_CASE("MNIST gives the ten images of the source") {
     // Sixty thousand images whose pixels tell the number of the image.
-    const std::string folder = (std::filesystem::temp_directory_path() / "engram_what_then_where").string();
+    const temporary_folder place;
+    const std::string folder = place.path;
     std::filesystem::create_directories(folder + "/mnist");
     {
         std::ofstream file(folder + "/mnist/train-images-idx3-ubyte", std::ios::binary);
@@ -246,7 +249,6 @@ TEST_CASE("MNIST gives the ten images of the source") {
     }
     options.stimuli = "builtin";
     CHECK(fixed_digits(options).source() == "builtin");
-    std::filesystem::remove_all(folder);
     options.stimuli = "mnist";
     CHECK_THROWS_WITH_AS((void)fixed_digits(options),
                          "what_then_where: stimuli 'mnist' need a data folder that holds mnist/", error);

@@ -159,11 +159,15 @@ inline std::vector<heat_map> measured_heat_maps(const std::vector<run_record>& r
                 auto& row = map.rows.emplace_back(heat_row{.ablation = name});
                 for (const auto task : tasks) {
                     std::vector<double> values, errors;
+                    std::vector<const run_record*> counted;
                     bool after = false;
                     for (std::size_t r = 0; r < runs.size(); ++r) {
                         if (runs[r].ablation != name || suite_index(runs[r].task) != task ||
-                            runs[r].fidelity() != fidelity || !scores[r].score[level] || is_repeated(runs, r))
+                            runs[r].fidelity() != fidelity || !scores[r].score[level] ||
+                            std::any_of(counted.begin(), counted.end(),
+                                        [&](auto* c) { return is_same_run(*c, runs[r]); }))
                             continue;
+                        counted.push_back(&runs[r]);
                         values.push_back(*scores[r].score[level]), errors.push_back(scores[r].error[level]);
                         after = after || scores[r].after_training[level];
                     }

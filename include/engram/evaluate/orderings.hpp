@@ -119,12 +119,14 @@ struct judged_pair {
 inline seed_scores scores_of(const std::vector<run_record>& runs, std::string_view fidelity, std::string_view task,
                              std::string_view ablation, std::string_view level) {
     seed_scores found;
-    for (std::size_t r = 0; r < runs.size(); ++r) {
-        const auto& run = runs[r];
+    std::vector<const run_record*> counted;
+    for (const auto& run : runs) {
         if (run.fidelity() != fidelity || run.ablation != ablation || suite_index(run.task) != suite_index(task))
             continue;
         for (const auto& l : run.levels)
-            if (l.level == level && !is_repeated(runs, r)) {
+            if (l.level == level &&
+                std::none_of(counted.begin(), counted.end(), [&](auto* c) { return is_same_run(*c, run); })) {
+                counted.push_back(&run);
                 found.mean.push_back(l.mean);
                 found.standard_error.push_back(std::isfinite(l.standard_error) ? l.standard_error : 0);
             }

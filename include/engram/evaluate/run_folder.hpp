@@ -247,13 +247,10 @@ inline run_record read_run(const std::string& folder) {
     return run;
 }
 
-/// Whether a run before the `at`-th one is the same: of its task, fidelity, preset and agent, with its seed.
-inline bool is_repeated(const std::vector<run_record>& runs, std::size_t at) {
-    const run_record& run = runs[at];
-    return run.seed && std::any_of(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(at), [&](const auto& r) {
-               return r.seed == run.seed && r.ablation == run.ablation && r.task == run.task &&
-                      r.preset == run.preset && r.fidelity() == run.fidelity();
-           });
+/// Whether two folders are of one run, or of one that was made again: all that it was asked for and its seed are equal.
+inline bool is_same_run(const run_record& a, const run_record& b) {
+    return a.seed && a.seed == b.seed && a.ablation == b.ablation && a.task == b.task && a.preset == b.preset &&
+           a.steps_asked == b.steps_asked && a.settings == b.settings;
 }
 
 }  // namespace engram
