@@ -249,6 +249,7 @@ TEST_CASE("MNIST gives the ten images of the source") {
     }
     options.stimuli = "builtin";
     CHECK(fixed_digits(options).source() == "builtin");
+    std::filesystem::remove_all(folder + "/mnist");
     options.stimuli = "mnist";
     CHECK_THROWS_WITH_AS((void)fixed_digits(options),
                          "what_then_where: stimuli 'mnist' need a data folder that holds mnist/", error);
