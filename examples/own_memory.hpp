@@ -17,6 +17,7 @@
 #include <engram/learner/vtrace.hpp>
 #include <engram/model/agent.hpp>
 #include <engram/operations/affine.hpp>
+#include <engram/operations/learnt_row.hpp>
 #include <engram/operations/matrix_memory.hpp>
 #include <engram/operations/pick.hpp>
 #include <engram/operations/softmax.hpp>
@@ -28,10 +29,6 @@ namespace own {
 struct score {
     float sharpness;
     auto operator()(auto cosine, auto used) const { return select(used > 0.5, sharpness * cosine, -100); }
-};
-/// 1 for any x, NaN included.
-struct whole {
-    auto operator()(auto x) const { return select(x > 0, 1, 1); }
 };
 struct mark {
     auto operator()(auto used, auto here) const { return max(used, here); }
@@ -104,9 +101,10 @@ struct attention_memory {
                       state<engram::var<Backend>>& now) {
         const auto key = engram::affine("key", content[0], w.address), value = content[1];
         const auto here = engram::one_hot("here", now.next, s.length);
-        now.keys = engram::erase_add("keys", now.keys, here, engram::map("old_key", whole{}, key), key, s.address);
-        now.values =
-            engram::erase_add("values", now.values, here, engram::map("old_value", whole{}, value), value, w.value);
+        now.keys = engram::erase_add("keys", now.keys, here, engram::map("old_key", engram::always_one{}, key), key,
+                                     s.address);
+        now.values = engram::erase_add("values", now.values, here,
+                                       engram::map("old_value", engram::always_one{}, value), value, w.value);
         now.used = engram::map("used", mark{}, now.used, here);
         now.next = engram::map("next", advance{static_cast<float>(s.length)}, now.next);
     }

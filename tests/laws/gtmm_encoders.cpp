@@ -216,7 +216,8 @@ TEST_CASE("a scan and threads are refused while statistics are those of the batc
     autoencoder<inception, backend> m({.stream_maps = 1, .maps = {2, 2}}, {8, 8, 1}, 3);
     CHECK_THROWS_WITH_AS(
         program<backend>(m.g, m.store, {.steps = 2, .batch = 2, .gradients = true, .total_batch = 4}),
-        "encoder.block.0.streams: rows of the batch meet in it, so the batch cannot be split; expected a single shard", error);
+        "encoder.block.0.streams: rows of the batch meet in it, so the batch cannot be split; expected a single shard",
+        error);
     one_state<var<backend>> start{m.g.state("s", 3)};
     CHECK_THROWS_WITH_AS(scan(m.g, start, [&](auto&) { return m.encode(m.observation); }),
                          "encoder.block.0.streams: statistics of a batch need all its steps at once; normalise outside "

@@ -29,9 +29,9 @@ public:
     using real = typename Backend::real;
     using variable = var<Backend>;
 
-    /// Plans and binds `g`, which must outlive the program, for the given sizes. `outputs` are kept alive besides losses
-    /// and resources. The store may be another copy of the graph's own, with the same entries. Throws where there are
-    /// no steps or no rows, and for a part of a batch whose rows meet.
+    /// Plans and binds `g`, which must outlive the program, for the given sizes. `outputs` are kept alive besides
+    /// losses and resources. The store may be another copy of the graph's own, with the same entries. Throws where
+    /// there are no steps or no rows, and for a part of a batch whose rows meet.
     program(const graph<Backend>& g, std::shared_ptr<parameters<real>> store, const plan_options& options,
             const std::vector<variable>& outputs = {})
         : graph_(g),
@@ -123,8 +123,8 @@ public:
     const plan_options& options() const { return options_; }
     const engram::plan& planned() const { return plan_; }
 
-    /// Buffer of an input, to be filled before forward(): [T, B, F] or [B, F], dense. Throws for a name that is no input,
-    /// or one that this plan does not read (has_input).
+    /// Buffer of an input, to be filled before forward(): [T, B, F] or [B, F], dense. Throws for a name that is no
+    /// input, or one that this plan does not read (has_input).
     std::span<real> input(const std::string& name) { return find_buffer(name, value_info::origin::input, "input"); }
     bool has_input(const std::string& name) const {
         for (std::size_t v = 0; v < graph_.values().size(); ++v)
@@ -138,8 +138,8 @@ public:
                 "' is not computed by this plan; name it among the outputs");
         return const_cast<program*>(this)->shown(v, false);
     }
-    /// Gradient of an input, or of one of the outputs, after backward(), laid out as output() is; null when it has none.
-    /// Throws for other variables, whose gradients share memory and are gone by then.
+    /// Gradient of an input, or of one of the outputs, after backward(), laid out as output() is; null when it has
+    /// none. Throws for other variables, whose gradients share memory and are gone by then.
     operand<const real> gradient_of(const variable& v) const {
         require(plan_.looked_up[static_cast<std::size_t>(v.value)] < 0, "gradient_of: '", graph_.info(v).name,
                 "' is not written out by this plan; name it among the outputs");

@@ -70,7 +70,7 @@ struct vtrace {
         double entropy_cost = 0.01;  // weight of the negative entropy
         double rho_bar = 1;          // clip of the importance ratio in targets
         double c_bar = 1;            // clip of the ratio that carries them back
-        double clip = 0;             // how far the ratio may leave 1 before the policy's gradient stops; 0: it never does
+        double clip = 0;             // how far the ratio may leave 1 before the policy's gradient stops; 0: any
         bool standardise = false;    // advantages with mean 0 and variance 1, over all rows: one shard
         void check() const {
             require(discount >= 0 && discount <= 1, "learner.discount: expected a number in 0..1, got ", discount);

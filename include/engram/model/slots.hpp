@@ -65,8 +65,8 @@ struct memory_sizes {
 template <class Var>
 struct recalled {
     std::vector<Var> context;
-    // How it was read, for pictures: weights [T, B, K] and the write [T, B, K] that each belongs to (-1: none); or weights
-    // [T, B, heads * N] alone, over N slots that stay where they are.
+    // How it was read, for pictures: weights [T, B, K] and the write [T, B, K] that each belongs to (-1: none); or
+    // weights [T, B, heads * N] alone, over N slots that stay where they are.
     std::vector<Var> weight, when;
 };
 
@@ -109,6 +109,7 @@ concept encoder_policy = claims<P, encoder_role> && has_settings<P> && can_encod
 //
 // The inputs of a step are x, what the memory gave (if anything), and the last action and reward where the wiring has
 // them; declare() is told the sum of their columns.
+
 // [controller]
 template <class P>
 concept can_control = requires(graph<slot::backend>& g, const typename P::settings& s, const typename P::weights& w,
@@ -133,8 +134,10 @@ concept controller_policy = claims<P, controller_role> && has_settings<P> &&(can
 
 // --- memory: cue, state -> context; content, state -> state ---
 //
-// cue = {x_t, h_{t-1}}, content = {x_t, h_t}; of a generative model both have its latent in the place of x. What one may
-// have besides: `capacity(s)`, the writes after which the first one is lost, and `replaces_held` (model/generative.hpp).
+// cue = {x_t, h_{t-1}}, content = {x_t, h_t}; of a generative model both have its latent in the place of x. What one
+// may have besides: `capacity(s)`, the writes after which the first one is lost, and `replaces_held`
+// (model/generative.hpp).
+
 // [memory]
 template <class P>
 concept can_begin = requires(graph<slot::backend>& g, const typename P::settings& s, memory_sizes z) {

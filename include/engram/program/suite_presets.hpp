@@ -86,11 +86,11 @@ inline preset_table paper_suite_preset() {
 }
 
 /// One task at the small fidelity. Where a trial's answer changes nothing later, the discount is 0. Panels lose their
-/// mean colour: with it an LSTM stays at chance on change detection (docs/results/suite_first.md). Rooms are seen through
-/// convolutions with strides: without them the same agent took more than twice the steps on spot the difference, and
-/// was not through (docs/decisions/0017). On a panel what comes next is drawn anew, so what predicting it teaches is
-/// noise: with a weight of 0.1 change detection stays at chance, with 0.001 its new colours and longer delays are lost
-/// (docs/decisions/0031).
+/// mean colour: with it an LSTM stays at chance on change detection (docs/results/suite_first.md). Rooms are seen
+/// through convolutions with strides: without them the same agent took more than twice the steps on spot the
+/// difference, and was not through (docs/decisions/0017). On a panel what comes next is drawn anew, so what predicting
+/// it teaches is noise: with a weight of 0.1 change detection stays at chance, with 0.001 its new colours and longer
+/// delays are lost (docs/decisions/0031).
 struct small_row {
     const char *task, *steps, *discount, *unroll, *strided, *subtract_mean, *auxiliary_weight;
 };

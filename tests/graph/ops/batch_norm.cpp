@@ -189,7 +189,8 @@ TEST_CASE("statistics are kept byte by byte") {
 TEST_CASE("shards, scans and wrong widths are refused") {
     traced m;
     CHECK_THROWS_WITH_AS(program<backend>(m.g, m.store, {.steps = 2, .batch = 2, .gradients = true, .total_batch = 4}),
-                         "norm: rows of the batch meet in it, so the batch cannot be split; expected a single shard", error);
+                         "norm: rows of the batch meet in it, so the batch cannot be split; expected a single shard",
+                         error);
     CHECK_THROWS_WITH_AS(batch_norm("odd", m.x, m.weights),
                          "odd: 7 columns do not divide into images of 3 channels, those of 'norm.scale'", error);
     CHECK_THROWS_WITH_AS(batch_norm("rate", m.y, m.weights, {.rate = 0}),

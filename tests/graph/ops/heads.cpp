@@ -202,5 +202,6 @@ TEST_CASE("a standardised column wants the whole batch") {
     graph<backend> g{store};
     const auto y = standardise("level", g.input("x", 1));
     CHECK_THROWS_WITH_AS(program<backend>(g, store, {.steps = 4, .batch = 2, .total_batch = 8}, {y}),
-                         "level: rows of the batch meet in it, so the batch cannot be split; expected a single shard", error);
+                         "level: rows of the batch meet in it, so the batch cannot be split; expected a single shard",
+                         error);
 }
